@@ -14,7 +14,7 @@ use rovelog::ulog_format::UlogReader;
 use rovelog::{AnyLog, Error, ErrorKind, LogReader, Topic};
 
 use crate::findings::scan::{WHOLE_LOG, each_row};
-use crate::findings::time_in_air;
+use crate::findings::{each_first_row, time_in_air};
 use crate::plot::{significant, with_prefix};
 use crate::track::{self, TrackOptions, TrackPoint};
 use crate::trajectory::ros::TYPES;
@@ -157,7 +157,7 @@ fn flight(log: &UlogReader) -> Result<Vec<Total>, ExportError> {
     }
     let (mut path, mut lowest, mut highest, mut speed) = (Path::default(), Max(None), Max(None), Max(None));
     let fields = ["x", "y", "z", "xy_valid", "z_valid", "vx", "vy", "vz", "v_xy_valid", "v_z_valid"];
-    each_row(log, "vehicle_local_position", &fields, WHOLE_LOG, |time, row| {
+    each_first_row(log, "vehicle_local_position", &fields, |time, row| {
         let [x, y, z, xy_valid, z_valid, vx, vy, vz, v_xy_valid, v_z_valid] = *row else { return };
         path.push(time, (xy_valid > 0.0 && z_valid > 0.0).then_some([x, y, z]));
         if z_valid > 0.0 {
@@ -176,7 +176,7 @@ fn flight(log: &UlogReader) -> Result<Vec<Total>, ExportError> {
     }
     totals.extend(speed.total("max speed", "m/s"));
     let mut tilt = Max(None);
-    each_row(log, "vehicle_attitude", &["q[0]", "q[1]", "q[2]", "q[3]"], WHOLE_LOG, |_, q| {
+    each_first_row(log, "vehicle_attitude", &["q[0]", "q[1]", "q[2]", "q[3]"], |_, q| {
         // This element of the rotation matrix is the cosine of the angle between the vertical axes
         // of the vehicle and the earth.
         let cosine = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2]);
@@ -258,11 +258,14 @@ fn positions(log: &dyn LogReader) -> impl Iterator<Item = (&Topic, &'static str)
 /// Returns the distance and time of positions in meters.
 fn local_distance(log: &dyn LogReader, topic: &Topic, field: &str) -> Result<Vec<Total>, ExportError> {
     let fields = ["x", "y", "z"].map(|axis| format!("{field}.{axis}"));
-    let mut path = Path::default();
+    let (mut path, mut unordered) = (Path::default(), Vec::new());
     each_row(log, &topic.name, &fields.each_ref().map(String::as_str), WHOLE_LOG, |time, row| {
         let position = [row[0], row[1], row[2]];
-        path.push(time, position.iter().all(|number| number.is_finite()).then_some(position));
+        let position = position.iter().all(|number| number.is_finite()).then_some(position);
+        if topic.in_order { path.push(time, position) } else { unordered.push((time, position)) }
     })?;
+    unordered.sort_by_key(|(time, _)| *time);
+    unordered.into_iter().for_each(|(time, position)| path.push(time, position));
     Ok(path.totals())
 }
 

@@ -66,6 +66,24 @@ fn measurements_of_the_used_estimator_are_severe() {
     };
     assert_eq!(estimator(1.0), ["high ekf-innovation 10 16"]);
     assert_eq!(estimator(0.0), ["low ekf-innovation 10 16"]);
+    // PX4 switches to the instance while it rejects measurements.
+    let ratio = pulse(0.3, 2.0, 10.0, 16.05);
+    let mut flight =
+        Flight::new().every("estimator_status/1", 0..90, move |time| [("vel_test_ratio", ratio(time))]);
+    flight.row(0.0, "estimator_selector_status", &[("primary_instance", 0.0)]);
+    flight.row(11.0, "estimator_selector_status", &[("primary_instance", 1.0)]);
+    assert_eq!(flight.findings(), ["high ekf-innovation 10 16"]);
+}
+
+/// A log from which nothing could be read has a finding, although it has no times.
+#[test]
+fn a_log_of_which_everything_is_lost_has_a_finding() {
+    for name in ["rosbag/v2.0+encrypted.bag", "rld/cut-to-header.rld", "vel/cut-in-only-message.vel"] {
+        let path = rovelog_testing::root().join("corpus").join(name);
+        let log = rovelog::open(path).unwrap();
+        let found = findings(&log).unwrap();
+        assert!(found.iter().any(|finding| finding.kind == Kind::LostBytes), "{name}: {found:?}");
+    }
 }
 
 #[test]

@@ -60,14 +60,17 @@ pub(super) fn findings(
             Ok(Evidence::bytes("file", time, diagnostic.range.clone()))
         });
         let evidence = evidence.collect::<Result<Vec<_>, ExportError>>()?;
-        let times = || evidence.iter().filter_map(|evidence| evidence.time);
+        let last = diagnostics.last().map(|last| time_of(log, &last.range)).transpose()?.flatten();
+        let times = || evidence.iter().filter_map(|evidence| evidence.time).chain(last);
         let (first, last) = (times().min().unwrap_or(start), times().max().unwrap_or(start));
         let mut sentence = diagnostics[0].message.clone();
         if let Some(first) = sentence.get_mut(..1) {
             first.make_ascii_uppercase();
         }
-        if diagnostics.len() > 1 {
-            let _ = write!(sentence, "; the same in {}", count(diagnostics.len() - 1, "other place"));
+        // Not all diagnostics are stored, but all are counted.
+        let places = log.diagnostics().counts().get(diagnostics[0].rule.code).copied().unwrap_or(1);
+        if places > 1 {
+            let _ = write!(sentence, "; the same in {}", count(places - 1, "other place"));
         }
         sentence.push('.');
         found.push(Finding::new(cause, first..last, sentence, evidence));
@@ -87,6 +90,7 @@ pub(super) fn findings(
                     seconds(span.longest),
                     digits(limit * 1e3)
                 );
+                let limit = limit.copysign(span.worst.value);
                 span.finding((kind, span.severity(LONG_TIME)), sentence, format!("{topic}.{name}"), limit)
             }
         };
@@ -95,11 +99,11 @@ pub(super) fn findings(
         let test = |_, row: &[f64]| {
             // If the log has no high channel, only the low channel is checked.
             let is_over = row[0].abs() > LOW_RANGE && (row[2].is_nan() || row[2].abs() > LOW_RANGE);
-            (row[1] > 0.0 && is_over).then_some(row[0].abs())
+            (row[1] > 0.0 && is_over).then_some(row[0])
         };
         scan.check(reader.rows_topic(), [low, valid, high.clone()], Holds::above(MIN_TIME), test, report);
         let report = over(Kind::CurrentOutOfRange, &high, HIGH_RANGE, "");
-        let test = |_, row: &[f64]| Some(row[0].abs()).filter(|current| *current > HIGH_RANGE);
+        let test = |_, row: &[f64]| Some(row[0]).filter(|current| current.abs() > HIGH_RANGE);
         scan.check(reader.rows_topic(), [high], Holds::above(MIN_TIME), test, report);
     }
     scan.run(reader, found)

@@ -43,12 +43,18 @@ const BASELINE_MESSAGES: u64 = 10;
 /// Adds a finding if bytes of the file could not be read.
 pub(super) fn lost_bytes(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), ExportError> {
     let (lost, info) = (log.diagnostics().ledger(), log.info());
-    let Some((start, end)) = info.span().filter(|_| !lost.is_empty()) else { return Ok(()) };
+    if lost.is_empty() {
+        return Ok(());
+    }
+    // If nothing of the log is left, it has no time span.
+    let start = info.start.map_or(0, |start| start.nanos);
+    let (start, end) = info.span().map_or((start, start), |(start, end)| (start.nanos, end.nanos));
     let ranges = lost.ranges.iter().take(MAX_EVIDENCE);
     let evidence = ranges.map(|range| Ok(Evidence::bytes("file", time_of(log, range)?, range.clone())));
     let evidence = evidence.collect::<Result<Vec<_>, ExportError>>()?;
-    let times = || evidence.iter().filter_map(|evidence| evidence.time);
-    let (start, end) = (times().min().unwrap_or(start.nanos), times().max().unwrap_or(end.nanos));
+    let last = lost.ranges.last().map(|range| time_of(log, range)).transpose()?.flatten();
+    let times = || evidence.iter().filter_map(|evidence| evidence.time).chain(last);
+    let (start, end) = (times().min().unwrap_or(start), times().max().unwrap_or(end));
     let cause = (Kind::LostBytes, Severity::Medium);
     found.push(Finding::new(cause, start..end, format!("{lost}."), evidence));
     Ok(())
@@ -134,15 +140,17 @@ pub(super) fn delays(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), Expor
     let mut scan = Scan::default();
     for topic in log.topics().iter().filter(|topic| topic.count > BASELINE_MESSAGES && has_stamp(topic)) {
         // The normal delay is the shortest delay of the first messages, in nanoseconds.
-        let (mut messages, mut normal) = (0, f64::INFINITY);
+        let (mut messages, mut normal, mut last) = (0, f64::INFINITY, f64::NAN);
         let test = move |time: i64, row: &[f64]| {
             let delay = time as f64 - row[0];
+            // A message that is sent again, such as a map, keeps its old time.
+            let is_repeated = std::mem::replace(&mut last, row[0]) == row[0];
             messages += 1;
             if messages <= BASELINE_MESSAGES {
                 normal = normal.min(delay);
             }
             let is_late = normal.abs() < OTHER_CLOCK && delay - normal > LATE && row[0] > 0.0;
-            (messages > BASELINE_MESSAGES && is_late).then_some((delay - normal) / 1e9)
+            (messages > BASELINE_MESSAGES && is_late && !is_repeated).then_some((delay - normal) / 1e9)
         };
         scan.check(topic, ["header.stamp"], Holds::above(0), test, |topic: &str, span: &Span| {
             let late = digits(span.worst.value);

@@ -51,15 +51,16 @@ pub(super) fn findings(log: &VelReader, found: &mut Vec<Finding>) -> Result<(), 
             _ => continue,
         };
         // The value of a frozen row is the time since the first of them, in seconds.
-        let (mut last, mut since): (Vec<f64>, Option<i64>) = (Vec::new(), None);
+        let (mut last, mut last_time, mut since) = (Vec::<f64>::new(), 0, None);
         let test = move |time: i64, row: &[f64]| {
             let (speed, values) = row.split_at(usize::from(has_speed));
             let is_moving = speed.first().is_none_or(|speed| *speed > MIN_SPEED);
             let is_frozen = is_moving && last == values;
             last.clear();
             last.extend(values);
-            since = is_frozen.then(|| since.unwrap_or(time));
-            since.map(|since| (time - since) as f64 / 1e9)
+            since = is_frozen.then(|| since.unwrap_or(last_time));
+            last_time = time;
+            since.map(|since| time.saturating_sub(since) as f64 / 1e9)
         };
         let report = move |topic: &str, span: &Span| {
             let what = if has_speed { "position" } else { "measured values" };

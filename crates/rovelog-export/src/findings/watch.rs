@@ -52,8 +52,8 @@ impl Span {
     fn join(&mut self, later: &Self, is_higher_worse: bool) {
         self.end = later.end;
         self.longest = self.longest.max(later.longest);
-        let change = later.worst.value - self.worst.value;
-        if (is_higher_worse && change > 0.0) || (!is_higher_worse && change < 0.0) {
+        let (worst, value) = (self.worst.value, later.worst.value);
+        if (is_higher_worse && value.abs() > worst.abs()) || (!is_higher_worse && value < worst) {
             self.worst = later.worst;
         }
     }
@@ -114,7 +114,8 @@ pub(super) struct Holds {
 }
 
 impl Holds {
-    /// Creates a collector of spans for a condition whose values are worse if they are higher.
+    /// Creates a collector of spans for a condition whose values are worse if their magnitudes are
+    /// higher.
     pub(super) const fn above(min: i64) -> Self {
         Self { min, is_higher_worse: true, open: None, found: Vec::new() }
     }
@@ -178,6 +179,11 @@ impl States {
     /// Returns the time spans in which the state was active until `end`.
     pub(super) fn spans(&self, end: i64) -> impl Iterator<Item = Range<i64>> {
         self.spans.iter().map(move |span| span.start.min(end)..span.end.min(end))
+    }
+
+    /// Returns whether the state was active at any time of a span.
+    pub(super) fn overlaps(&self, span: &Span) -> bool {
+        self.spans.iter().any(|active| active.start <= span.end && active.end > span.start)
     }
 
     /// Returns whether the state was active at a time.

@@ -27,6 +27,9 @@ const WINDOW: usize = 1024;
 /// more precisely, and frequencies less precisely.
 const SHORT_WINDOW: usize = 256;
 
+/// A distance between two samples of more than this number of mean distances is a gap.
+const GAP: f64 = 10.0;
+
 /// Minimum number of samples in a window. Signals with fewer samples have no spectrum.
 pub const MIN_WINDOW: usize = 64;
 
@@ -101,8 +104,11 @@ impl Welch {
         self.fft.process(&mut parts);
         self.samples.drain(..window / 2);
         let norm: f64 = self.weights.iter().map(|weight| weight * weight).sum();
-        // The factor 2 accounts for the power at negative frequencies, which are not shown.
-        Some(parts[..=window / 2].iter().map(|part| 2.0 * part.norm_sqr() / norm).collect())
+        // Negative frequencies are not shown, so their power is added to that of the positive ones.
+        // The first and the last frequency have no negative counterpart.
+        let sides = |i: usize| if i == 0 || i == window / 2 { 1.0 } else { 2.0 };
+        let density = |(i, part): (usize, &Complex<f64>)| sides(i) * part.norm_sqr() / norm;
+        Some(parts[..=window / 2].iter().enumerate().map(density).collect())
     }
 }
 
@@ -153,12 +159,14 @@ impl Windows {
                 }
             }
         }
-        let step = |pair: &[(i64, f64)]| pair[1].0.saturating_sub(pair[0].0);
-        let mut steps: Vec<i64> = self.first.windows(2).map(step).collect();
-        steps.sort_unstable();
-        // The median distance between samples is not affected by the gaps of dropouts.
-        let median = steps[steps.len() / 2];
-        (median > 0).then(|| 1e9 / median as f64)
+        let step = |pair: &[(i64, f64)]| pair[1].0.saturating_sub(pair[0].0) as f64;
+        let steps: Vec<f64> = self.first.windows(2).map(step).collect();
+        let mean = |steps: &[f64]| steps.iter().sum::<f64>() / steps.len() as f64;
+        // The gaps of dropouts are left out.
+        let longest = GAP * mean(&steps);
+        let kept: Vec<f64> = steps.into_iter().filter(|step| *step <= longest).collect();
+        let mean = mean(&kept);
+        (mean > 0.0).then(|| 1e9 / mean)
     }
 }
 
@@ -320,6 +328,28 @@ mod tests {
             let power = density[SKIPPED..].iter().sum::<f64>() / WINDOW as f64;
             assert!((power - 2.0).abs() < 0.01, "{power}");
         }
+    }
+
+    /// The highest frequency has no negative counterpart.
+    #[test]
+    fn an_alternating_signal_has_its_power() {
+        let mut welch = Welch::new(WINDOW);
+        let density = (0..WINDOW).filter_map(|i| welch.push(if i % 2 == 0 { 1.0 } else { -1.0 })).last();
+        let power = density.unwrap().iter().sum::<f64>() / WINDOW as f64;
+        // The window spreads a part of the power to frequencies of which only one side is shown.
+        assert!((power - 1.0).abs() < 0.01, "{power}");
+    }
+
+    /// The samples come in bursts, so most of their distances are much shorter than the mean.
+    #[test]
+    fn the_rate_is_that_of_all_samples() {
+        let mut windows = Windows::new(WINDOW);
+        for i in 0..500 {
+            let time = i / 2 * 10_000_000 + i % 2 * 20_000;
+            assert!(windows.push(time, 1.0).is_none());
+        }
+        let rate = windows.finish(|_, _| ()).unwrap();
+        assert!((rate - 200.0).abs() < 1.0, "{rate}");
     }
 
     #[test]

@@ -270,7 +270,12 @@ fn step(series: Series, time: i64, value: f64, memory: &mut Memory) -> f64 {
             memory.last = Some((time, value));
             let Some((before, old)) = last else { return f64::NAN };
             let change = value - old;
-            if series == Series::Difference { change } else { change / seconds(before) }
+            match series {
+                Series::Difference => change,
+                // A value that changes at one time has no derivative there.
+                _ if time == before => f64::NAN,
+                _ => change / seconds(before),
+            }
         }
         Series::Integral => {
             // A missing value interrupts the integral, because the signal is unknown between the

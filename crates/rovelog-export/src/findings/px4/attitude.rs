@@ -1,13 +1,14 @@
 //! Finds attitude failures of multicopters.
 
+use rovelog::Topic;
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::roll_pitch_yaw;
 
 use super::flight::Flight;
-use super::{SECOND, topics};
+use super::{SECOND, first_instances};
 use crate::findings::scan::Scan;
 use crate::findings::watch::{Holds, Span};
-use crate::findings::{Kind, Severity, digits, seconds};
+use crate::findings::{Evidence, Finding, Kind, Severity, digits, seconds};
 
 /// Roll or pitch in degrees above which PX4's failure detector reports an attitude failure. Source:
 /// default of the parameters `FD_FAIL_R` and `FD_FAIL_P`. The default is also used if a parameter
@@ -25,27 +26,36 @@ const AXES: [[&str; 3]; 2] =
 /// Adds the checks of the attitude.
 pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>) {
     // The vehicle is controlled by the attitude in the first instance.
-    let Some(topic) = topics(log, "vehicle_attitude").next() else { return };
-    for (axis, [name, angle, time]) in AXES.into_iter().enumerate() {
-        let limit = flight.parameter(angle).filter(|limit| *limit > 0.0).unwrap_or(MAX_ANGLE);
-        #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
-        let min = (flight.parameter(time).unwrap_or(MIN_SECONDS) * SECOND as f64) as i64;
-        let test = move |time: i64, q: &[f64]| {
-            #[expect(clippy::cast_possible_truncation, reason = "PX4 logs 32 bits")]
-            let angles = roll_pitch_yaw([q[0] as f32, q[1] as f32, q[2] as f32, q[3] as f32]);
-            let angle = f64::from(angles[axis]).to_degrees().abs();
-            (angle > limit && flight.is_hovering(time) && !flight.is_acro(time)).then_some(angle)
-        };
-        let report = move |topic: &str, span: &Span| {
-            let sentence = format!(
-                "The {name} angle exceeded {}° for {} and reached {}°, so the vehicle was out of control.",
-                digits(limit),
-                seconds(span.longest),
-                digits(span.worst.value),
-            );
-            let cause = (Kind::AttitudeFailure, Severity::High);
-            span.finding(cause, sentence, format!("{topic}.q.{name}"), limit)
-        };
-        scan.check(topic, ["q[0]", "q[1]", "q[2]", "q[3]"], Holds::above(min), test, report);
+    for topic in first_instances(log, "vehicle_attitude") {
+        (0..AXES.len()).for_each(|axis| add_axis(topic, axis, flight, scan));
     }
+}
+
+/// Adds the check of an axis, which is an index into [`AXES`].
+fn add_axis<'a>(topic: &Topic, axis: usize, flight: &'a Flight, scan: &mut Scan<'a>) {
+    let [name, angle, time] = AXES[axis];
+    let limit = flight.parameter(angle).filter(|limit| *limit > 0.0).unwrap_or(MAX_ANGLE);
+    #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+    let min = (flight.parameter(time).unwrap_or(MIN_SECONDS) * SECOND as f64) as i64;
+    let test = move |time: i64, q: &[f64]| {
+        #[expect(clippy::cast_possible_truncation, reason = "PX4 logs 32 bits")]
+        let angles = roll_pitch_yaw([q[0] as f32, q[1] as f32, q[2] as f32, q[3] as f32]);
+        let angle = f64::from(angles[axis]).to_degrees().abs();
+        (angle > limit && flight.is_hovering(time) && !flight.is_acro(time)).then_some(angle)
+    };
+    let report = move |topic: &str, span: &Span| {
+        let sentence = format!(
+            "The {name} angle exceeded {}° for {} and reached {}°, so the vehicle was out of control.",
+            digits(limit),
+            seconds(span.longest),
+            digits(span.worst.value),
+        );
+        let cause = (Kind::AttitudeFailure, Severity::High);
+        // The signal is in radians.
+        let value = span.worst.value.to_radians();
+        let evidence = Evidence::value(format!("{topic}.q.{name}"), span.worst.time, value);
+        let evidence = evidence.with_limit(limit.to_radians());
+        Finding::new(cause, span.start..span.end, sentence, vec![evidence])
+    };
+    scan.check(topic, ["q[0]", "q[1]", "q[2]", "q[3]"], Holds::above(min), test, report);
 }

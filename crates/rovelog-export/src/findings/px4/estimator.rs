@@ -6,7 +6,7 @@ use rovelog::core::internal::topic::instance;
 use rovelog::ulog_format::UlogReader;
 
 use super::flight::Flight;
-use super::{SECOND, topics};
+use super::{SECOND, first_instances, topics};
 use crate::ExportError;
 use crate::findings::scan::{Scan, WHOLE_LOG, each_row};
 use crate::findings::watch::{Holds, Span, States};
@@ -55,8 +55,7 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
             let test =
                 move |time, row: &[f64]| (flight.is_armed(time) && row[0] > MAX_RATIO).then_some(row[0]);
             let report = move |topic: &str, span: &Span| {
-                let is_used = used.is_on(span.start);
-                let severity = if is_used { span.severity(CRITICAL_TIME) } else { Severity::Low };
+                let severity = if used.overlaps(span) { span.severity(CRITICAL_TIME) } else { Severity::Low };
                 let sentence = format!(
                     "The estimator rejected the measured {name} for {} (test ratio up to {}, \
                      limit {MAX_RATIO}).",
@@ -69,14 +68,16 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
         }
         let test = move |time, row: &[f64]| (flight.is_armed(time) && row[0] > 0.0).then_some(row[0]);
         scan.check(topic, ["filter_fault_flags"], Holds::above(0), test, move |topic: &str, span: &Span| {
-            let severity = if used.is_on(span.start) { Severity::Medium } else { Severity::Low };
+            let severity = if used.overlaps(span) { Severity::Medium } else { Severity::Low };
             let sentence =
                 format!("The estimator reported a fault (filter_fault_flags {}).", span.worst.value);
             span.finding((Kind::EkfFault, severity), sentence, format!("{topic}.filter_fault_flags"), 0.0)
         });
     }
-    let Some(topic) = topics(log, "vehicle_local_position").next() else { return Ok(()) };
-    for [name, unit, counter, first, second] in JUMPS {
+    let positions = first_instances(log, "vehicle_local_position");
+    for (topic, [name, unit, counter, first, second]) in
+        positions.flat_map(|topic| JUMPS.map(|jump| (topic, jump)))
+    {
         let limit = if unit == "m" { MIN_POSITION_JUMP } else { MIN_VELOCITY_JUMP };
         let mut last = f64::NAN;
         let test = move |time, row: &[f64]| {

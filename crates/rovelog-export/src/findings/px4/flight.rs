@@ -7,8 +7,8 @@ use std::ops::Range;
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{Entry, status_changes};
 
+use super::each_first_row;
 use crate::ExportError;
-use crate::findings::scan::{WHOLE_LOG, each_row};
 use crate::findings::watch::States;
 
 /// Number of the flight mode Acro in `vehicle_status.nav_state`, in all versions of PX4.
@@ -37,13 +37,14 @@ impl Flight {
                 flight.armed.push(change.time.nanos, is_armed);
             }
         }
-        let fields = ["nav_state", "vehicle_type", "is_rotary_wing"];
-        each_row(log, "vehicle_status", &fields, WHOLE_LOG, |time, row| {
+        let fields = ["nav_state", "vehicle_type", "is_rotary_wing", "in_transition_mode"];
+        each_first_row(log, "vehicle_status", &fields, |time, row| {
             flight.acro.push(time, row[0] == NAV_ACRO);
             let is_unknown = row[1].is_nan() && row[2].is_nan();
-            flight.multicopter.push(time, is_unknown || row[1] == ROTARY_WING || row[2] > 0.0);
+            let is_rotary = is_unknown || row[1] == ROTARY_WING || row[2] > 0.0;
+            flight.multicopter.push(time, is_rotary && (row[3].is_nan() || row[3] == 0.0));
         })?;
-        each_row(log, "vehicle_land_detected", &["landed"], WHOLE_LOG, |time, row| {
+        each_first_row(log, "vehicle_land_detected", &["landed"], |time, row| {
             flight.landed.push(time, row[0] > 0.0);
         })?;
         let initial = log.parameters().initial;
@@ -62,8 +63,8 @@ impl Flight {
         self.is_armed(time) && !self.landed.is_on(time)
     }
 
-    /// Returns whether the vehicle was armed as a multicopter, in the air or on the ground. A VTOL in
-    /// forward flight is not a multicopter.
+    /// Returns whether the vehicle was armed as a multicopter, in the air or on the ground. A VTOL is
+    /// not a multicopter in forward flight, or during the transition from and to it.
     pub(super) fn is_hovering(&self, time: i64) -> bool {
         self.is_armed(time) && self.multicopter.is_on(time)
     }

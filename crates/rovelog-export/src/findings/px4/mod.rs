@@ -14,11 +14,12 @@ mod motors;
 mod recording;
 mod status;
 
+use rovelog::core::internal::topic::instance;
 use rovelog::ulog_format::UlogReader;
 use rovelog::{LogReader, Topic};
 
 use super::Finding;
-use super::scan::Scan;
+use super::scan::{Scan, WHOLE_LOG, each_row};
 use crate::ExportError;
 
 use flight::Flight;
@@ -48,6 +49,35 @@ pub(super) fn findings(log: &UlogReader, found: &mut Vec<Finding>) -> Result<(),
 pub(crate) fn time_in_air(log: &UlogReader) -> Result<i64, ExportError> {
     let end = log.info().span().map_or(0, |span| span.1.nanos);
     Ok(Flight::read(log)?.time_in_air(end))
+}
+
+/// Returns the topics with the first instance of a type that have rows. A log that contains several
+/// recordings has one for each of them.
+fn first_instances<'a>(log: &'a UlogReader, type_name: &str) -> impl Iterator<Item = &'a Topic> {
+    let number = |topic: &Topic| instance(&topic.name).map(|(_, number, _)| number);
+    let first = topics(log, type_name).map(number).min();
+    topics(log, type_name).filter(move |topic| Some(number(topic)) == first)
+}
+
+/// Calls `each` with the time and the fields of each row of the first instance of a type, in time
+/// order.
+pub(crate) fn each_first_row(
+    log: &UlogReader,
+    type_name: &str,
+    fields: &[&str],
+    mut each: impl FnMut(i64, &[f64]),
+) -> Result<(), ExportError> {
+    let topics: Vec<_> = first_instances(log, type_name).collect();
+    if let [topic] = topics[..] {
+        return each_row(log, &topic.name, fields, WHOLE_LOG, each);
+    }
+    let mut rows = Vec::new();
+    for topic in topics {
+        each_row(log, &topic.name, fields, WHOLE_LOG, |time, row| rows.push((time, row.to_vec())))?;
+    }
+    rows.sort_by_key(|(time, _)| *time);
+    rows.iter().for_each(|(time, row)| each(*time, row));
+    Ok(())
 }
 
 /// Returns the topics of a type that have rows, one for each instance.

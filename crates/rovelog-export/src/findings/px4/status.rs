@@ -7,7 +7,7 @@ use rovelog::ulog_format::px4::{Entry, Mode, events, status_changes};
 use rovelog::{LogReader as _, Topic};
 
 use super::flight::Flight;
-use super::{SECOND, topics};
+use super::{SECOND, first_instances};
 use crate::ExportError;
 use crate::findings::scan::{Scan, WHOLE_LOG, each_row};
 use crate::findings::watch::{Holds, Sample, Span};
@@ -43,8 +43,8 @@ const FLAGS: [&str; 3] = ["failsafe_flags", "vehicle_status_flags", "vehicle_sta
 
 /// Adds the checks of kills and terminations.
 pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>) {
-    let Some(topic) = topics(log, "actuator_armed").next() else { return };
-    for (field, kind) in STOPS {
+    let armed = first_instances(log, "actuator_armed");
+    for (topic, (field, kind)) in armed.flat_map(|topic| STOPS.map(|stop| (topic, stop))) {
         // PX4 disarms when it stops the motors, so the row before the stop shows whether the
         // vehicle was flying.
         let mut last: Option<Sample> = None;
@@ -132,8 +132,10 @@ const MAX_FLAGS: usize = 4096;
 /// Returns the times at which flags for failures were set, with the names of the signals.
 fn rising_flags(log: &UlogReader) -> Result<Vec<(i64, String)>, ExportError> {
     let mut rising = Vec::new();
-    for name in FLAGS {
-        let Some(topic) = topics(log, name).next() else { continue };
+    for topic in FLAGS.into_iter().flat_map(|name| first_instances(log, name)) {
+        if rising.iter().any(|(_, signal): &(i64, String)| !signal.starts_with(&topic.type_name)) {
+            break;
+        }
         let fields: Vec<String> =
             numeric_fields(log, topic)?.into_iter().filter(|field| is_cause(topic, field)).collect();
         let names: Vec<&str> = fields.iter().map(String::as_str).collect();
@@ -147,9 +149,6 @@ fn rising_flags(log: &UlogReader) -> Result<Vec<(i64, String)>, ExportError> {
                 *was = *value > 0.0;
             }
         })?;
-        if !rising.is_empty() {
-            break;
-        }
     }
     Ok(rising)
 }
