@@ -20,7 +20,8 @@ Examples:
   rovelog messages flight.ulg --level warn     what went wrong?
 
 Results go to stdout, and all messages go to stderr. A FILE called - is stdin.
-Exit codes: 0 success, 1 failure, 2 invalid arguments, 3 finished, but the output lacks data. check: 1 if a log is damaged.";
+Exit codes: 0 success; 1 failure, or a damaged log (check); 2 invalid arguments;
+3 finished, but the output lacks data.";
 
 /// Inspect, convert, plot and repair ULog, RLD, VEL and ROS bag logs.
 #[derive(Parser)]

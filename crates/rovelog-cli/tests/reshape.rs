@@ -13,6 +13,37 @@ fn corpus_logs() -> Vec<String> {
     names
 }
 
+/// Most outputs are compared with the log by other tests. These are defects that they did not find.
+#[test]
+fn nothing_is_lost_without_a_word() {
+    let place =
+        Place::new("rosbag", &["v2.0+lz4-checksum.bag", "v2.0+connection-without-messages.bag", "v1.0.bag"]);
+    for (log, name) in [
+        ("rld/v4.rld", "power.rld"),
+        ("rld/ambient.rld", "power-ambient.rld"),
+        ("rld/gap.rld", "gap.rld"),
+        ("vel/invalid-message.vel", "invalid-message.vel"),
+        ("ulog/no-timestamp.ulg", "no-timestamp.ulg"),
+        ("ulog/parameters+changes.ulg", "changes.ulg"),
+    ] {
+        fs::copy(corpus().join("..").join(log), place.path(name)).unwrap();
+    }
+    let runs = [
+        "recover v2.0+lz4-checksum.bag -o sums.bag",
+        "slice v2.0+connection-without-messages.bag -o connections.bag",
+        "topics connections.bag",
+        "slice v1.0.bag -o times.bag",
+        "slice invalid-message.vel -o valid.vel",
+        "export no-timestamp.ulg -o joined.csv --on t/0",
+        "export changes.ulg -o late.mcap -S +10ms",
+        "slice changes.ulg -o late.ulg.gz",
+        "split power.rld -o power --every 4ms",
+        "split gap.rld -o gap --every 3ms",
+        "export v2.0+connection-without-messages.bag -o tables --to parquet --profile spark --time-unit ns",
+    ];
+    snapshot!("nothing_is_lost_without_a_word", runs.map(|line| place.shown(line)).join("\n"));
+}
+
 #[test]
 fn recover() {
     let place =

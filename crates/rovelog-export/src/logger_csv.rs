@@ -24,9 +24,12 @@ pub fn write<W: Write>(log: &RldReader, style: CsvStyle, mut out: W) -> Result<E
         let why = format!("the CSV format of the logger cannot contain {}", count(ambient.rows(), "record"));
         losses.push(Loss::new(AMBIENT, "", why));
     }
-    let notes = vec![
+    let mut notes = vec![
         "the monotonic times are left out, because the CSV format of the logger has only one clock"
             .to_owned(),
     ];
+    if log.header().lead_in.start_nsec.get() != 0 {
+        notes.push("the start time has whole seconds in the CSV format of the logger".to_owned());
+    }
     Ok(Exported { out, messages: written.rows, losses, notes })
 }

@@ -5,10 +5,35 @@ use std::collections::BTreeMap;
 use rovelog::core::internal::layout::{Layout, Place, Row, scalar_value};
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{self, NoPosition, POSITION_TOPICS, Position, PositionFields};
-use rovelog::{LogReader as _, Select, Topic, TopicId};
+use rovelog::{Clock, LogReader as _, Select, Timestamp, Topic, TopicId, Value};
 
 use crate::ExportError;
 use crate::track::px4::MIN_FIX;
+
+/// A value of a parameter, and the time in nanoseconds from which it holds.
+pub(crate) struct ParameterValue {
+    pub(crate) nanos: i64,
+    pub(crate) name: String,
+    pub(crate) value: Value,
+}
+
+/// Returns the values of all parameters from the time `from` on. Parameters that were set before
+/// `from` have this time.
+pub(crate) fn parameters(reader: &UlogReader, from: Option<i64>) -> Vec<ParameterValue> {
+    let parameters = reader.parameters();
+    let start = reader.info().start.unwrap_or(Timestamp::new(0, Clock::Boot));
+    let first = start.nanos.max(from.unwrap_or(i64::MIN));
+    let is_later = first > start.nanos;
+    let initial =
+        if is_later { parameters.at(Timestamp { nanos: first - 1, ..start }) } else { parameters.initial };
+    let initial = initial.into_iter().map(|(name, value)| ParameterValue { nanos: first, name, value });
+    let changed = parameters.changed.into_iter().map(|change| ParameterValue {
+        nanos: change.time.map_or(start.nanos, |time| time.nanos),
+        name: change.name,
+        value: change.value,
+    });
+    initial.chain(changed.filter(|change| !is_later || change.nanos >= first)).collect()
+}
 
 /// A topic with positions.
 pub(crate) struct PositionSource {

@@ -173,6 +173,53 @@ fn a_slice_without_records_of_a_session_reports_it() {
     assert_eq!(utc(&cut, "t/0#2"), utc(&log, "t/0#2"));
 }
 
+/// A log in which the parameter A changes from `initial` to `changed` half a second after the start.
+fn with_parameter(start: u64, initial: i32, changed: i32) -> Vec<u8> {
+    let mut log = UlogWriter::new(Vec::new(), start).unwrap();
+    log.parameter("A", initial).unwrap();
+    log.define(&FormatBuilder::new("t").field::<u64>("timestamp")).unwrap();
+    let t = log.subscribe("t", 0).unwrap();
+    for i in 0..30 {
+        if i == 5 {
+            log.parameter("A", changed).unwrap();
+        }
+        log.write_row_bytes(t, &(start + i * SECOND / 10).to_le_bytes()).unwrap();
+    }
+    log.finish().unwrap()
+}
+
+/// The parameters of a second log are not those of the first.
+#[test]
+fn a_slice_has_the_parameters_of_each_log() {
+    let bytes = [with_parameter(50 * SECOND, 1, 2), with_parameter(50 * SECOND, 5, 7)].concat();
+    let mut out = Vec::new();
+    let select = Select::all().between(Some(51_000_000_000), None);
+    assert_eq!(open(&bytes.into()).slice(&select, &mut out).unwrap().records, 40);
+    let cut = open(&out.into());
+    let values = cut.sessions().into_iter().map(|session| {
+        let mut part = Vec::new();
+        cut.write_session(&session, &mut part).unwrap();
+        open(&part.into()).parameters().initial["A"].to_json()
+    });
+    assert_eq!(values.collect::<Vec<_>>(), ["2", "7"]);
+}
+
+/// Messages after an unknown one confirm it. If they belong to the next recording, a synchronization
+/// message does.
+#[test]
+fn a_recording_that_ends_with_an_unknown_message_is_valid() {
+    let unknown = [&3_u16.to_le_bytes()[..], b"z", b"abc"].concat();
+    let bytes = [log(100 * SECOND, BOOT), unknown, log(50 * SECOND, BOOT + 86_400 * SECOND)].concat();
+    let log = open(&bytes.into());
+    assert_eq!((log.info().lost.bytes, log.sessions().len()), (0, 2), "{:?}", codes(&log));
+    for session in log.sessions() {
+        let mut out = Vec::new();
+        log.write_session(&session, &mut out).unwrap();
+        let part = open(&out.into());
+        assert_eq!(part.info().lost.bytes, 0, "{:?}", codes(&part));
+    }
+}
+
 /// Each recording in a file can be written as a log with its own UTC. If a file has only one
 /// recording, the list of recordings is empty.
 #[test]

@@ -161,7 +161,26 @@ pub(crate) fn slice(log: &VelReader, select: &Select, out: impl Write) -> Result
     let written = write_copies(messages, &options, options.end(), &log.scanner.types, out)?;
     let topics = log.topics().iter().filter(|topic| select.keeps_topic(topic)).count();
     let others = places.len() as u64 - records;
-    Ok(Sliced { records, others, topics, bytes: written.bytes, details: Vec::new() })
+    let is_whole = select.topics.is_none() && select.start.is_none() && select.end.is_none();
+    let missing = if is_whole { not_copied(&[log]) } else { Vec::new() };
+    let detail =
+        |what: String| Detail::new("left_out", format!("the slice leaves out {what}"), Value::Text(what));
+    let details = missing.into_iter().map(detail).collect();
+    Ok(Sliced { records, others, topics, bytes: written.bytes, details })
+}
+
+/// Describes the messages and bytes that are neither in a slice nor in a merged log.
+fn not_copied(logs: &[&VelReader]) -> Vec<String> {
+    let left_out = |(kind, noun, what): (PartKind, &str, &str)| {
+        let n = logs.iter().flat_map(|log| &log.parts).filter(|part| part.what == kind).count();
+        (n > 0).then(|| format!("{} {what}", count(n, noun)))
+    };
+    let kinds = [
+        (PartKind::Invalid, "message", "that the writer marked as invalid"),
+        (PartKind::AfterEnd, "message", "that follow an end mark"),
+        (PartKind::Tail, "range", "of other bytes that follow an end mark"),
+    ];
+    kinds.into_iter().filter_map(left_out).collect()
 }
 
 /// Maximum difference in nanoseconds between the UTC offsets of two logs that have the same clock.
@@ -202,15 +221,8 @@ pub(crate) fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Resul
     let names: std::collections::BTreeSet<&str> =
         logs.iter().flat_map(|log| log.topics()).map(|topic| topic.name.as_str()).collect();
     let records = logs.iter().map(|log| log.info().records).sum();
-    let mut merged = Merged { records, topics: names.len(), bytes: written.bytes, ..Merged::default() };
-    let left_out = |kind, noun: &str, what: &str| {
-        let n = logs.iter().flat_map(|log| &log.parts).filter(|part| part.what == kind).count();
-        (n > 0).then(|| format!("{} {what}", count(n, noun)))
-    };
-    merged.left_out.extend(left_out(PartKind::Invalid, "message", "that the writer marked as invalid"));
-    merged.left_out.extend(left_out(PartKind::AfterEnd, "message", "that follow an end mark"));
-    merged.left_out.extend(left_out(PartKind::Tail, "range", "of other bytes that follow an end mark"));
-    Ok(merged)
+    let left_out = not_copied(logs);
+    Ok(Merged { records, topics: names.len(), bytes: written.bytes, left_out, ..Merged::default() })
 }
 
 /// Returns the number of nanoseconds to add to the times of each log, so that all logs have the

@@ -125,14 +125,15 @@ impl RldReader {
     /// Returns descriptions of the header's content that the CSV does not preserve. To find out,
     /// the CSV header `head` is imported again and compared.
     fn lost_in_head(&self, head: &[u8]) -> Result<Vec<String>, RldError> {
-        // At least one row is needed. Without a row, `import` does not recognize binary channels
-        // that have no column with a unit to their right.
+        // `import` recognizes some binary channels by the values of the first row.
         let mut text = head.to_vec();
-        text.extend_from_slice(b"0.000000000");
-        for channel in &self.table()?.channels {
-            text.extend_from_slice(if channel.is_binary { b",1" } else { b",2" });
+        if self.rows() > 0 {
+            text.extend_from_slice(b"0.000000000");
+            for channel in &self.table()?.channels {
+                text.extend_from_slice(if channel.is_binary { b",1" } else { b",2" });
+            }
+            text.push(b'\n');
         }
-        text.push(b'\n');
         let reimported = match import(&text[..], 0) {
             Ok(imported) => Self::new(imported.bytes.into(), &ReadOptions::default())?,
             Err(error) => return Ok(vec![format!("rld import cannot read the CSV header: {error}")]),

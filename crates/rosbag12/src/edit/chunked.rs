@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rovelog_core::internal::text::count;
-use rovelog_core::{Detail, LogReader, Merged, Record, Recovery, Select, Sliced, Value};
+use rovelog_core::{Detail, LogReader, Merged, Record, Recovery, Select, Sliced, Topic, Value};
 
 use super::latched_detail;
 use super::lost::{self, LostMessage};
@@ -61,22 +61,22 @@ impl Written {
     }
 }
 
-/// Writes a bag with the records that `each` provides. `unused` are connections without messages
-/// that are also written. `each` may be called twice.
+/// Writes a bag with the records that `each` provides, and with the connections of all topics that
+/// `keeps` returns true for. `each` may be called twice.
 fn write(
     logs: &[&BagReader],
-    unused: &[NewConnection],
+    keeps: &dyn Fn(&[u8]) -> bool,
     out: &mut dyn Write,
     each: &Each<'_>,
 ) -> Result<Written, BagError> {
     let compression = logs.first().map_or(Compression::None, |log| log.compression());
-    let (written, bytes) = v2::write(out, compression, |writer| lay(logs, unused, writer, each))?;
+    let (written, bytes) = v2::write(out, compression, |writer| lay(logs, keeps, writer, each))?;
     Ok(Written { bytes, ..written })
 }
 
 fn lay(
     logs: &[&BagReader],
-    unused: &[NewConnection],
+    keeps: &dyn Fn(&[u8]) -> bool,
     writer: &mut Writer<'_>,
     each: &Each<'_>,
 ) -> Result<Written, BagError> {
@@ -110,8 +110,13 @@ fn lay(
         written.too_large += u64::from(!is_written);
         Ok(())
     })?;
-    for connection in unused {
-        writer.connect_with(connection.clone())?;
+    for (source, log) in logs.iter().enumerate() {
+        for (number, origin) in (1..).zip(&log.scanner.content.origins) {
+            let unused = origin.record.as_ref().filter(|_| !ids.contains_key(&(source, number)));
+            if let Some(record) = unused.filter(|record| keeps(&record.topic)) {
+                writer.connect_with(declared(record))?;
+            }
+        }
     }
     written.topics = topics.len();
     Ok(written)
@@ -222,12 +227,7 @@ impl BagReader {
     }
 
     fn rechunked(&self, out: &mut dyn Write) -> Result<Written, BagError> {
-        let origins = &self.scanner.content.origins;
-        // Connections without messages are written too, so that an intact bag is reproduced
-        // exactly.
-        let unused = origins.iter().filter(|origin| origin.count == 0);
-        let unused: Vec<_> = unused.filter_map(|origin| origin.record.as_ref()).map(declared).collect();
-        write(&[self], &unused, out, &|sink| {
+        write(&[self], &|_| true, out, &|sink| {
             copy(self, MessageMerge::new(self, &Select::all(), true, true), sink)
         })
     }
@@ -302,6 +302,9 @@ pub(super) fn recover(
 ) -> Result<Recovery, BagError> {
     let written = bag.rechunked(out)?;
     let size = bag.bytes.len() as u64;
+    // The new chunks have checksums of their own, so the report must say which ones did not match.
+    let wrong = bag.diagnostics().list().iter().filter(|found| found.rule == &rules::CHUNK_CHECKSUM);
+    let lost = lost.into_iter().chain(wrong.map(|found| found.range.clone())).collect();
     let mut details = bag.chunk_details();
     details.push(bag.ledger_detail());
     details.extend(written.left_out_detail());
@@ -311,7 +314,11 @@ pub(super) fn recover(
 
 pub(super) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, BagError> {
     let (before, latched) = bag.records_before(select);
-    let written = write(&[bag], &[], out, &|sink| {
+    let keeps = |topic: &[u8]| {
+        let is_kept = |known: &&Topic| select.keeps_topic(known);
+        bag.topics().iter().filter(is_kept).any(|known| known.name.as_bytes() == topic)
+    };
+    let written = write(&[bag], &keeps, out, &|sink| {
         before.iter().try_for_each(|record| sink(Part::Message(0, record)))?;
         copy(bag, MessageMerge::new(bag, select, true, true), sink)
     })?;
@@ -324,7 +331,7 @@ pub(super) fn merge(logs: &[&BagReader], out: &mut dyn Write) -> Result<Merged, 
     if logs.iter().any(|log| log.version() != Version::V2_0) {
         return Err(BagError::MixedVersions);
     }
-    let written = write(logs, &[], out, &|sink| {
+    let written = write(logs, &|_| true, out, &|sink| {
         let mut orders: Vec<_> =
             logs.iter().map(|log| MessageMerge::new(log, &Select::all(), false, true)).collect();
         logs.iter().flat_map(|log| log.between()).try_for_each(|(_, other)| sink(Part::Between(other)))?;

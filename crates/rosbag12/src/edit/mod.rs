@@ -1,7 +1,9 @@
 //! Writes new bags from existing bags: recovery, slicing, merging and reindexing.
 
 use rovelog_core::internal::text::count;
-use rovelog_core::{Detail, Value};
+use rovelog_core::{Clock, Detail, Value};
+
+use crate::reader::BagReader;
 
 mod chunked;
 mod lost;
@@ -15,6 +17,13 @@ pub(crate) use parts::{merge, slice};
 pub use recover::Part;
 pub(crate) use recover::recover;
 pub(crate) use rewrite::rewrite;
+
+/// Describes the times of a new bag whose original counts times from the start of the recording.
+/// Returns `None` if the times of the original are Unix times.
+fn clock_detail(bag: &BagReader) -> Option<Detail> {
+    let text = "the times count from the start of the recording, so readers show them as dates of 1970";
+    (bag.scanner.tables.clock != Clock::Unix).then(|| Detail::new("clock", text, Value::Bool(true)))
+}
 
 /// Describes how many messages (`kept`) are kept only because their publisher is latching. A
 /// latching publisher sends its last message to every new subscriber. Returns `None` if `kept` is

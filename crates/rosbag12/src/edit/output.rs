@@ -138,6 +138,19 @@ impl<'a> Output<'a> {
         }
     }
 
+    /// Adds the definitions of the connections that have no messages.
+    pub(super) fn rest(&mut self) {
+        for source in 0..self.sources.len() {
+            for number in 0..self.definitions[source].len() {
+                let is_unused =
+                    self.definitions[source][number].is_some() && !self.is_defined[source][number];
+                if is_unused {
+                    self.define(source, number);
+                }
+            }
+        }
+    }
+
     /// Adds the definition of a connection, unless the new bag already has this definition.
     fn define(&mut self, source: usize, number: usize) {
         let bag = self.sources[source];

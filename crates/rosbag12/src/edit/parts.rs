@@ -8,7 +8,7 @@ use rovelog_core::internal::text::count;
 use rovelog_core::{Align, Clock, LogReader, Merged, Select, Sliced, Topic};
 
 use super::output::Output;
-use super::{chunked, latched_detail};
+use super::{chunked, clock_detail, latched_detail};
 use crate::error::BagError;
 use crate::index::RecordRef;
 use crate::reader::BagReader;
@@ -39,7 +39,7 @@ pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Re
     }
     let (records, topics) = (output.records, output.topics());
     let bytes = output.write(out)?;
-    let details = latched_detail(latched).into_iter().collect();
+    let details = latched_detail(latched).into_iter().chain(clock_detail(bag)).collect();
     Ok(Sliced { records, topics, bytes, details, ..Sliced::default() })
 }
 
@@ -124,6 +124,7 @@ pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> R
         heap.extend(next.map(|place| Reverse((place.time, source, place.offset))));
         output.message(source, &logs[source].message_at(offset)?);
     }
+    output.rest();
     let unknown: u64 = logs
         .iter()
         .map(|log| {

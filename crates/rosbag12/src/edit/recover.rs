@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use rovelog_core::{Detail, LogReader, Recovery, Rule, Value};
 
-use super::chunked;
 use super::lost::{self, LostMessage};
 use super::output::Output;
+use super::{chunked, clock_detail};
 use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::headers::Fields;
@@ -54,7 +54,7 @@ pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, 
     let output = bag.rewritten();
     let records = output.records;
     output.write(out)?;
-    let details = bag.recovery_details();
+    let details = bag.recovery_details().into_iter().chain(clock_detail(bag)).collect();
     Ok(Recovery { records, details, ..Recovery::of(size, lost, &[]) })
 }
 

@@ -46,9 +46,9 @@ struct ChunkEnd {
 }
 
 /// Converts an offset of the original bag to an offset of the new bag.
-fn moved(at: u64, ends: &[ChunkEnd]) -> [u8; 8] {
+fn moved(at: u64, ends: &[ChunkEnd]) -> u64 {
     let last = ends.partition_point(|end| end.old <= at).checked_sub(1).map(|last| ends[last]);
-    last.map_or(at, |end| at - end.old + end.new).to_le_bytes()
+    last.map_or(at, |end| at - end.old + end.new)
 }
 
 /// Writes a copy of a V2.0 bag. `known` are the ends of the chunks from an earlier pass. If it is
@@ -61,15 +61,20 @@ fn rewrite_chunks(
 ) -> Result<Vec<ChunkEnd>, BagError> {
     let mut patcher = Patcher::new(&bag.bytes, out);
     edit(Part::Start, &mut []);
-    let (mut ends, mut number) = (Vec::new(), 0);
+    let (mut ends, mut number, mut section) = (Vec::new(), 0, 0);
     let mut chunk_loader = bag.loader((0..bag.scanner.content.chunks.len()).collect());
     for step in bag.steps() {
         match step {
-            Step::Line { .. } | Step::End => {}
+            Step::Line { at, .. } => section = at,
+            Step::End => {}
             Step::Lost(lost) => patcher.edit(edit, Part::Unreadable, lost.at..lost.end)?,
             Step::Record { at, end } => {
                 let mut copy = EditCopy::new(part(&bag.bytes, at..end));
-                edit_top_record(part(&bag.bytes, at..end), known, edit, &mut copy);
+                // Offsets in a bag that was appended count from its start.
+                let place = |old: u64| {
+                    moved(section.saturating_add(old), known).saturating_sub(moved(section, known))
+                };
+                edit_top_record(part(&bag.bytes, at..end), &place, edit, &mut copy);
                 patcher.replace(at..end, &copy.bytes)?;
             }
             Step::Chunk(extent) => {
@@ -107,12 +112,12 @@ fn rewrite_chunks(
     Ok(ends)
 }
 
-/// Edits a record between chunks.
-fn edit_top_record(record: &[u8], ends: &[ChunkEnd], edit: &mut Edit<'_>, copy: &mut EditCopy<'_>) {
+/// Edits a record between chunks. `moved` converts an offset in the record.
+fn edit_top_record(record: &[u8], moved: &dyn Fn(u64) -> u64, edit: &mut Edit<'_>, copy: &mut EditCopy<'_>) {
     let Some(head) = RecordHead::read(record) else { return };
     let data = record.get(head.size()..).unwrap_or_default();
     let mut place = |at: &[u8], old: u64| {
-        copy.edit(&mut |_, bytes| bytes.copy_from_slice(&moved(old, ends)), Part::Time(1), at);
+        copy.edit(&mut |_, bytes| bytes.copy_from_slice(&moved(old).to_le_bytes()), Part::Time(1), at);
     };
     match Header::read(head.header) {
         Some(Header::BagHeader(header)) => {

@@ -52,7 +52,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if let Some(path) = &args.save {
         let page = rovelog_view::page().ok_or_else(|| {
             Failure::failed("this build does not contain the page")
-                .next("use a released binary, or build the page from source with cargo xtask web")
+                .next("use a released binary, or build the page and this program: docs/tools/browser.md")
         })?;
         return save(page, path, args.out, context);
     }

@@ -61,8 +61,9 @@ pub(super) trait Extras {
         true
     }
     /// Returns messages that do not come from records, such as console lines and parameters, in any
-    /// order. There must be few of these messages, because all of them are in memory at once.
-    fn messages(&self) -> Vec<Extra>;
+    /// order. There must be few of these messages, because all of them are in memory at once. `from`
+    /// is the start of the time window. Messages before it may be omitted.
+    fn messages(&self, from: Option<i64>) -> Vec<Extra>;
     /// Returns the next message that combines several records or samples. The messages are returned
     /// in time order. Returns `None` if the time of the next message is after `until`, in
     /// nanoseconds of the log's clock. If `until` is `None`, there is no such limit.

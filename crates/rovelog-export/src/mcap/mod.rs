@@ -116,7 +116,7 @@ fn messages<'a>(
         return Ok((converted, summary));
     }
     let mut bag = if let AnyLog::Rosbag(bag) = log { Some(ros::Ros::new(bag, options.ros)) } else { None };
-    let mut extra_messages = extras.messages();
+    let mut extra_messages = extras.messages(select.start);
     extra_messages.retain(|extra| select.keeps_time(extra.nanos));
     extra_messages.sort_by_key(|extra| extra.nanos);
     let mut extra_messages = extra_messages.into_iter().peekable();

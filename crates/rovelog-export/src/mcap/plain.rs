@@ -35,7 +35,7 @@ impl Extras for Plain<'_> {
         }
     }
 
-    fn messages(&self) -> Vec<Extra> {
+    fn messages(&self, _from: Option<i64>) -> Vec<Extra> {
         let base = TimeBase::of(&**self.log);
         let texts = self.log.texts().filter(|_| self.typed);
         texts.into_iter().flatten().map(|text| log_message(&text, &base)).collect()

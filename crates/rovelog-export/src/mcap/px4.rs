@@ -17,7 +17,7 @@ use super::options::McapOptions;
 use super::plain::log_message;
 use super::proto;
 use crate::pose::{Pose, east_north_up};
-use crate::vehicle::{Motion, Moved, PositionSource, position_sources};
+use crate::vehicle::{self, Motion, Moved, PositionSource, position_sources};
 use crate::{ExportError, TimeBase};
 
 /// Additional messages of a PX4 log.
@@ -131,7 +131,7 @@ impl Extras for Px4<'_> {
         "multi_id"
     }
 
-    fn messages(&self) -> Vec<Extra> {
+    fn messages(&self, from: Option<i64>) -> Vec<Extra> {
         let base = TimeBase::of(self.reader);
         let mut found = Vec::new();
         for text in self.reader.texts().into_iter().flatten() {
@@ -148,13 +148,11 @@ impl Extras for Px4<'_> {
         }
         let parameters = self.reader.parameters();
         let start = self.reader.info().start.map_or(0, |time| time.nanos);
+        let start = start.max(from.unwrap_or(i64::MIN));
         let defaults = parameters.system_defaults.iter().chain(&parameters.setup_defaults);
-        let snapshot = parameters.initial.iter().map(|(name, value)| (start, name, value, false));
-        let changes = parameters.changed.iter();
-        let changes = changes
-            .map(|change| (change.time.map_or(start, |time| time.nanos), &change.name, &change.value, false));
-        let all = defaults.map(|(name, value)| (start, name, value, true)).chain(snapshot).chain(changes);
-        found.extend(all.map(|(nanos, name, value, default)| parameter(nanos, name, value, default)));
+        found.extend(defaults.map(|(name, value)| parameter(start, name, value, true)));
+        let values = vehicle::parameters(self.reader, from);
+        found.extend(values.iter().map(|set| parameter(set.nanos, &set.name, &set.value, false)));
         found
     }
 

@@ -250,7 +250,7 @@ impl Extras for Vel<'_> {
         }
     }
 
-    fn messages(&self) -> Vec<Extra> {
+    fn messages(&self, _from: Option<i64>) -> Vec<Extra> {
         Vec::new()
     }
 

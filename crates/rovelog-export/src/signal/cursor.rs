@@ -1,6 +1,9 @@
 //! Reads the rows of a topic in time order, in bounded memory. Rows without a time are skipped.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::{Array as _, RecordBatch};
 use arrow_schema::SchemaRef;
@@ -22,6 +25,8 @@ pub(super) struct Cursor<'a> {
     /// Time windows that remain to be read and sorted. Empty if the topic is stored in time order.
     windows: VecDeque<Window>,
     schema: SchemaRef,
+    /// Number of rows that were skipped so far, because they have no time.
+    untimed: Arc<AtomicU64>,
 }
 
 impl<'a> Cursor<'a> {
@@ -43,7 +48,7 @@ impl<'a> Cursor<'a> {
         } else {
             (Some(batches), VecDeque::new())
         };
-        Ok(Self { log, topic, select, batches, windows, schema })
+        Ok(Self { log, topic, select, batches, windows, schema, untimed: Arc::default() })
     }
 
     pub(super) fn schema(&self) -> &SchemaRef {
@@ -53,6 +58,11 @@ impl<'a> Cursor<'a> {
     /// Returns the selection with which the topic is read.
     pub(super) fn select(&self) -> &Select {
         &self.select
+    }
+
+    /// Returns the number of rows without a time that have been skipped so far.
+    pub(super) fn untimed(&self) -> &Arc<AtomicU64> {
+        &self.untimed
     }
 
     /// Reads the next batch. The batch may contain rows without a time.
@@ -79,6 +89,7 @@ impl Iterator for Cursor<'_> {
             // Nearly all batches have a time in every row and are passed on without a copy.
             let batch = match batch.column(0).nulls().filter(|nulls| nulls.null_count() > 0) {
                 Some(nulls) => {
+                    self.untimed.fetch_add(nulls.null_count() as u64, Relaxed);
                     let picks: Picks = nulls.valid_indices().map(|row| Some((0, row))).collect();
                     picks.of_batches(&self.schema, &[&batch])
                 }

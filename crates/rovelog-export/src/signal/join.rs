@@ -9,6 +9,7 @@
 //! interpolated values, one third of the way from those at 15 to those at 30.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
@@ -214,6 +215,15 @@ impl Joined<'_> {
         let base = if let Rows::Topic(cursor) = &self.base { Some(cursor) } else { None };
         let cursors = base.into_iter().chain(self.others.iter().map(|other| &other.rows));
         cursors.map(|cursor| cursor.select().clone()).collect()
+    }
+
+    /// Returns the number of base rows without a time, which are skipped. It grows while the batches
+    /// are read.
+    pub(crate) fn untimed(&self) -> Arc<AtomicU64> {
+        match &self.base {
+            Rows::Topic(cursor) => Arc::clone(cursor.untimed()),
+            Rows::Every { .. } | Rows::Times(_) => Arc::default(),
+        }
     }
 
     /// Returns the next batch, or `None` after the last base row.

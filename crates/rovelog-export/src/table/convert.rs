@@ -27,6 +27,7 @@ use crate::provenance::of_table;
 use crate::{ExportError, Loss, TimeBase};
 
 /// Source of the values of a column.
+#[derive(Clone)]
 enum Source {
     /// An input column, given by its index.
     Column(usize),
@@ -326,14 +327,14 @@ impl ColumnBuilder {
         match field.data_type() {
             DataType::Timestamp(ArrowUnit::Nanosecond, zone) if rules.micros => {
                 let micros = DataType::Timestamp(ArrowUnit::Microsecond, zone.clone());
-                let Source::Column(i) = source else {
-                    return self.push(field.with_data_type(micros), source, Conversion::Micros);
-                };
                 // The conversion to microseconds loses digits, so a second column with the exact
-                // time is added.
-                let exact = Field::new(format!("{name}_ns"), DataType::Int64, field.is_nullable());
-                self.push(field.with_data_type(micros), Source::Column(i), Conversion::Micros);
-                self.push(exact.with_metadata(unit("ns")), Source::Column(i), Conversion::Integers);
+                // time is added. The times of the rows already have one.
+                if !matches!(source, Source::Time) {
+                    let exact = Field::new(format!("{name}_ns"), DataType::Int64, field.is_nullable());
+                    self.push(field.with_data_type(micros), source.clone(), Conversion::Micros);
+                    return self.push(exact.with_metadata(unit("ns")), source, Conversion::Integers);
+                }
+                self.push(field.with_data_type(micros), source, Conversion::Micros);
             }
             DataType::Duration(ArrowUnit::Nanosecond) if rules.parquet => {
                 let mut metadata = field.metadata().clone();

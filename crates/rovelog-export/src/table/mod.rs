@@ -20,9 +20,11 @@ mod sink;
 mod source;
 
 use std::io::Write;
+use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_schema::Schema;
 use rovelog::core::internal::parallel::Jobs;
+use rovelog::core::internal::text::count;
 use rovelog::{LogReader, Select, Topic, TopicId};
 
 pub use csv::quoted;
@@ -173,9 +175,14 @@ pub fn write_joined<W: Write + Send>(
     let job = Job { log, topic: &topic, options, metadata: &metadata, sorted: true };
     let mut tables = Tables::new(kind);
     tables.add(&job, joined.schema(), out)?;
-    let reads = joined.reads();
+    let (reads, untimed) = (joined.reads(), joined.untimed());
     let (rows, mut losses) = tables.write(Source::Joined(Box::new(joined)), options.jobs, &mut |_| ())?;
     losses.extend(reads.iter().flat_map(|select| Loss::of_columns(log, select)));
+    let untimed = untimed.load(Relaxed);
+    if untimed > 0 {
+        let why = format!("{} without a time, which a joined table cannot contain", count(untimed, "record"));
+        losses.push(Loss::new("joined", "", why));
+    }
     Ok((rows.iter().sum(), losses))
 }
 

@@ -8,10 +8,13 @@
 use std::ops::Range;
 
 use rovelog_core::internal::scan::Window;
+use rovelog_core::internal::splice::Splice;
 
 use crate::definitions::Definitions;
+use crate::error::UlogError;
 use crate::validate::{CHAIN, FREE_DEFINITIONS, Scan, Validator};
-use crate::wire::{Message, MultiInfo};
+use crate::wire::{Message, MultiInfo, SYNC_MAGIC, Sync};
+use crate::writer::encoded;
 
 /// Observes the messages of a log that is being written, to detect whether a reader would skip the
 /// unknown messages.
@@ -44,6 +47,15 @@ impl UnknownGuard {
             Message::LoggedString(_) | Message::TaggedString(_) => self.verifiable(false),
             _ => self.verifiable(true),
         }
+    }
+
+    /// Adds a synchronization message to the end of a new log, if a reader needs it to skip the
+    /// unknown messages.
+    pub(super) fn finish(&self, log: &mut Splice<'_>) -> Result<(), UlogError> {
+        if self.needs_sync() {
+            log.append(&encoded(&Message::Sync(Sync { sync_magic: SYNC_MAGIC }))?);
+        }
+        Ok(())
     }
 
     /// Returns `true` if the new log must end with a synchronization message, so that a reader

@@ -8,6 +8,7 @@ use rovelog_core::internal::splice::Splice;
 use rovelog_core::internal::wire::U64Le;
 use zerocopy::IntoBytes;
 
+use super::guard::UnknownGuard;
 use crate::error::UlogError;
 use crate::index::MessageRef;
 use crate::reader::UlogReader;
@@ -43,7 +44,7 @@ fn write_session(log: &UlogReader, session: &Session, mut out: impl Write) -> Re
     let begin = with_header.filter(|start| *start <= session.range.start).max().unwrap_or(0);
     let mut copy = Splice::new([&**log.bytes()]);
     copy.append(header(log, session).as_bytes());
-    let mut sliced = Sliced::default();
+    let (mut sliced, mut guard) = (Sliced::default(), UnknownGuard::default());
     let within = |msg: &MessageRef<'_>| msg.at >= begin && msg.at < session.range.end;
     for msg in log.cursor().skip_while(|msg| msg.at < begin).take_while(within) {
         if msg.msg_type == kind::FLAG_BITS {
@@ -62,8 +63,12 @@ fn write_session(log: &UlogReader, session: &Session, mut out: impl Write) -> Re
         sliced.records += u64::from(msg.row.is_some());
         sliced.topics += usize::from(msg.msg_type == kind::SUBSCRIPTION);
         sliced.others += u64::from(is_inside && is_timed(&msg));
+        if let Some(message) = msg.message() {
+            guard.observe(&message);
+        }
         copy.copy(0, msg.at..msg.end());
     }
+    guard.finish(&mut copy)?;
     sliced.bytes = copy.len();
     copy.write(&mut out)?;
     out.flush()?;

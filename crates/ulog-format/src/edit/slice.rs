@@ -22,7 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::Write;
 use std::ops::Range;
 
@@ -44,8 +44,7 @@ use crate::scan::RowInfo;
 use crate::schema::FormatText;
 use crate::sessions::{Boundary, Session};
 use crate::wire::{
-    self, DefaultParameter, FlagBitsMessage, HEADER_LEN, Info, LoggedString, Message, SYNC_MAGIC,
-    TaggedString, kind,
+    self, DefaultParameter, FlagBitsMessage, HEADER_LEN, Info, LoggedString, Message, TaggedString, kind,
 };
 use crate::writer::encoded;
 
@@ -260,11 +259,39 @@ struct ParametersInForce<'a> {
 }
 
 impl<'a> ParametersInForce<'a> {
+    /// Finds the parameter changes before the time `start` in each of the logs that a file consists
+    /// of.
+    fn of_all(start: i64, log: &'a UlogReader) -> VecDeque<Self> {
+        let mut all = VecDeque::from([Self::at(start, log.descriptions())]);
+        let mut headers = log.boundaries().iter().filter(|boundary| boundary.has_header).peekable();
+        if headers.peek().is_none() {
+            return all;
+        }
+        // The descriptions of later logs are not stored.
+        let mut later: Vec<Vec<Description<'_>>> = Vec::new();
+        let (mut cursor, mut in_data) = (log.cursor(), false);
+        while let Some(msg) = cursor.next() {
+            while headers.next_if(|boundary| boundary.at <= msg.at).is_some() {
+                later.push(Vec::new());
+                in_data = false;
+            }
+            let (Some(list), Some(message)) = (later.last_mut(), msg.message()) else { continue };
+            in_data |= message.is_data();
+            if matches!(message, Message::Parameter(_) | Message::DefaultParameter(_)) {
+                let time = log.timestamp(cursor.clock.now);
+                let section = if in_data { Section::Data(time) } else { Section::Definitions };
+                list.push(Description { at: msg.at, message, section });
+            }
+        }
+        all.extend(later.into_iter().map(|list| Self::at(start, list.into_iter())));
+        all
+    }
+
     /// Finds the parameter changes before the time `start`.
-    fn at(start: i64, log: &'a UlogReader) -> Self {
+    fn at(start: i64, descriptions: impl Iterator<Item = Description<'a>>) -> Self {
         let (mut initial, mut defaults) = (HashMap::new(), HashMap::new());
         let mut parameters = Self::default();
-        for Description { at, message, section } in log.descriptions() {
+        for Description { at, message, section } in descriptions {
             match (message, section) {
                 (Message::Parameter(part), Section::Definitions) => {
                     initial.extend(part.parse_key().map(|key| (key.name, part)));
@@ -343,9 +370,7 @@ impl<W: Write> Output<'_, W> {
 
     /// Completes the slice, and returns its size in bytes.
     fn finish(mut self) -> Result<u64, UlogError> {
-        if self.guard.needs_sync() {
-            self.bytes.append(&encoded(&Message::Sync(wire::Sync { sync_magic: SYNC_MAGIC }))?);
-        }
+        self.guard.finish(&mut self.bytes)?;
         self.bytes.write(&mut self.out)?;
         self.out.flush()?;
         Ok(self.bytes.len())
@@ -356,7 +381,8 @@ impl<W: Write> Output<'_, W> {
 struct Slice<'a, W> {
     log: &'a UlogReader,
     rows: RowSelection<'a>,
-    parameters: ParametersInForce<'a>,
+    /// For the current and each later log in the file.
+    parameters: VecDeque<ParametersInForce<'a>>,
     /// Names of the formats written to the slice so far.
     defined: HashSet<&'a str>,
     /// Offsets of the format messages that were moved before a subscription. `None` if no format
@@ -374,10 +400,10 @@ struct Slice<'a, W> {
 impl<'a, W: Write> Slice<'a, W> {
     fn new(log: &'a UlogReader, select: &'a Select, out: W) -> Self {
         let rows = RowSelection::new(log, select);
-        let parameters = select.start.map(|start| ParametersInForce::at(start, log)).unwrap_or_default();
+        let parameters = select.start.map(|start| ParametersInForce::of_all(start, log)).unwrap_or_default();
         let report = Report {
             topics: rows.topics.iter().filter(|kept| **kept).count(),
-            parameters_in_force: parameters.changes.len(),
+            parameters_in_force: parameters.iter().map(|parameters| parameters.changes.len()).sum(),
             sessions: vec![0],
             ..Report::default()
         };
@@ -425,6 +451,7 @@ impl<'a, W: Write> Slice<'a, W> {
             return Ok(());
         }
         self.begin_data()?;
+        self.parameters.pop_front();
         self.in_data = false;
         self.defined.clear();
         self.moved_formats = None;
@@ -464,7 +491,10 @@ impl<'a, W: Write> Slice<'a, W> {
                 }
                 // If the parameter was changed before the time range, the last change is written
                 // instead of the initial value.
-                let Some(range) = self.parameters.replace(&part) else { return Ok(true) };
+                let parameters = self.parameters.front_mut();
+                let Some(range) = parameters.and_then(|parameters| parameters.replace(&part)) else {
+                    return Ok(true);
+                };
                 self.output.copy(range)?;
                 false
             }
@@ -509,10 +539,11 @@ impl<'a, W: Write> Slice<'a, W> {
         if std::mem::replace(&mut self.in_data, true) {
             return Ok(());
         }
-        for range in self.parameters.rest() {
+        let Some(parameters) = self.parameters.front_mut() else { return Ok(()) };
+        for range in parameters.rest() {
             self.output.copy(range)?;
         }
-        for default in std::mem::take(&mut self.parameters.defaults) {
+        for default in std::mem::take(&mut parameters.defaults) {
             // A default takes one byte more than the parameter itself. If the parameter has the
             // maximum size, its default does not fit into a message, so it is omitted.
             let Ok(bytes) = encoded(&Message::DefaultParameter(default)) else { continue };

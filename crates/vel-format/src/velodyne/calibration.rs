@@ -182,6 +182,13 @@ fn laser(get: impl Fn(&str) -> Option<f64>, length: f64, angle: f64) -> Option<L
     })
 }
 
+/// Parses the value of the field `name` of a calibration file.
+fn number(name: &str, text: &str) -> Result<f64, VelError> {
+    let text = text.trim();
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+    number.ok_or_else(|| bad_calibration(format!("the value {text:?} of {name} is not a number")))
+}
+
 #[cfg(not(feature = "calibration"))]
 fn parse_xml(_: &str) -> Result<Vec<LaserCalibration>, VelError> {
     Err(bad_calibration(
@@ -212,20 +219,22 @@ fn parse_xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
         None => text,
     };
     let document = roxmltree::Document::parse(body).map_err(|error| bad_calibration(error.to_string()))?;
-    let limits = |name: &str| -> Vec<f64> {
+    let limits = |name: &str| -> Result<Vec<f64>, VelError> {
         let list = document.descendants().find(|node| node.has_tag_name(name));
         let items =
             list.into_iter().flat_map(|list| list.children().filter(|node| node.has_tag_name("item")));
-        items.filter_map(|item| item.text()?.trim().parse().ok()).collect()
+        items.map(|item| number(name, item.text().unwrap_or_default())).collect()
     };
-    let (min, max) = (limits("minIntensity_"), limits("maxIntensity_"));
+    let (min, max) = (limits("minIntensity_")?, limits("maxIntensity_")?);
     let mut lasers = Vec::new();
     for px in document.descendants().filter(|node| node.has_tag_name("px")) {
-        let own = |name: &str| -> Option<f64> {
-            let node = px.children().find(|child| child.has_tag_name(name))?;
-            node.text()?.trim().parse().ok()
-        };
-        let id = own("id_");
+        let mut own = BTreeMap::new();
+        for node in px.children() {
+            if let Some((name, key)) = NAMES.iter().find(|(_, key)| node.has_tag_name(*key)) {
+                own.entry(*name).or_insert(number(key, node.text().unwrap_or_default())?);
+            }
+        }
+        let id = own.get("id").copied();
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -235,7 +244,7 @@ fn parse_xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
         let get = |name: &str| match name {
             "min_intensity" => of(&min),
             "max_intensity" => of(&max),
-            name => own(NAMES.iter().find(|known| known.0 == name)?.1),
+            name => own.get(name).copied(),
         };
         lasers.extend(laser(get, 0.01, 1.0));
     }
@@ -271,10 +280,7 @@ fn parse_pairs(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
         let Some((key, value)) = piece.split_once(':') else { continue };
         let key = key.trim().trim_start_matches("- ").trim().trim_matches(['"', '\'']);
         let Some((_, name)) = NAMES.iter().find(|known| known.0 == key) else { continue };
-        let value = value.trim();
-        let number = value
-            .parse()
-            .map_err(|_| bad_calibration(format!("the value {value:?} of {key} is not a number")))?;
+        let number = number(key, value)?;
         if open.contains_key(name) {
             close(&mut open);
         }
@@ -424,7 +430,10 @@ num_lasers: 2
     #[test]
     fn files_without_a_calibration_are_refused() {
         let bomb = "<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]><x>&b;</x>";
-        for text in ["", "lasers: []", "<DB/>", "laser_id: x", bomb, &"x".repeat(FILE_LIMIT + 1)] {
+        let comma = "<px><id_>1</id_><rotCorrection_>0,5</rotCorrection_></px>";
+        let infinite = "laser_id: 1\nvert_correction: inf";
+        let long = "x".repeat(FILE_LIMIT + 1);
+        for text in ["", "lasers: []", "<DB/>", "laser_id: x", bomb, comma, infinite, &long] {
             assert!(Calibration::parse(text).is_err(), "{}", &text[..text.len().min(20)]);
         }
     }

@@ -7,7 +7,7 @@ use rovelog_export::Kind;
 use rovelog_export::signal::Method;
 use rovelog_export::table::Kind as Table;
 
-use super::format_args::{CsvArgs, CsvDialect, MessageArgs, TableArgs};
+use super::format_args::{CsvArgs, CsvDialect, MessageArgs, Profile, TableArgs};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::input::LogArgs;
@@ -192,6 +192,7 @@ pub(super) fn target(args: &Args, kind: Kind) -> Result<Target<'_>, Failure> {
 /// Returns an error if the user gave an option that has no effect on the output format.
 pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Result<(), Failure> {
     let (csv, parquet) = (kind == Kind::Table(Table::Csv), kind == Kind::Table(Table::Parquet));
+    let spark = args.tables.profile == Some(Profile::Spark);
     let table = matches!(kind, Kind::Table(_));
     let (mcap, bag2) = (kind == Kind::Mcap, kind == Kind::Bag2);
     let time = context.global.time;
@@ -224,7 +225,7 @@ pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Resul
         (args.join.tolerance.is_some(), joined, "--tolerance"),
         (args.tables.flatten, table && !csv, "--flatten"),
         (args.tables.profile.is_some(), parquet, "--profile"),
-        (args.tables.time_unit.is_some(), parquet, "--time-unit"),
+        (args.tables.time_unit.is_some(), parquet && !spark, "--time-unit"),
         (args.tables.blobs, parquet, "--blobs"),
         (args.messages.no_typed, mcap && !args.messages.ros2, "--no-typed"),
         (args.messages.keep_ned, viewers, "--keep-ned"),
@@ -246,6 +247,7 @@ pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Resul
             let with = match (args.messages.ros2 && mcap, logger && csv) {
                 (true, _) => " with --ros2",
                 (_, true) => " in the logger's format, which always contains the whole log",
+                _ if spark && parquet => " with --profile spark",
                 _ => "",
             };
             let next = if logger {

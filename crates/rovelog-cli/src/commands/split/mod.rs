@@ -3,6 +3,7 @@
 
 mod plan;
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -11,7 +12,7 @@ use serde::Serialize;
 
 use crate::compression::ChunkArgs;
 use crate::context::{Context, Format};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, LogArg};
 use crate::machine::Count;
 use crate::outfile::{OutArgs, OutFolder};
@@ -113,8 +114,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     args.chunks.apply(&mut log, &input)?;
     let here = |failure: Failure| failure.at(&input.path);
     let parts = match (args.every, args.size) {
-        (Some(every), _) => plan::by_time(&*log, every).map_err(here)?,
-        (_, Some(size)) => plan::by_size(&*log, size).map_err(here)?,
+        (Some(every), _) => plan::by_time(&log, every).map_err(here)?,
+        (_, Some(size)) => plan::by_size(&log, size).map_err(here)?,
         _ if args.at_restart => plan::at_restart(input.ulog(&log)?),
         _ => plan::by_topic(&*log),
     };
@@ -131,7 +132,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let folder = OutFolder::create(&args.output, args.out)?;
     let inputs = input.files(context);
     let mut docs = Vec::new();
-    let mut records = 0;
+    // Many parts may have notes of the same kind, so only the first one is shown.
+    let (mut records, mut notes) = (0, BTreeMap::new());
     context.progress.start(Some(log.info().size));
     for Part { name, content } in &parts {
         // If a part of the log has no records, no file is written for it. The number in the next
@@ -149,6 +151,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
         file.finish()?;
         records += report.records;
+        for detail in report.details {
+            notes.entry(detail.key).or_insert(detail.text);
+        }
         docs.push(PartDoc {
             file: path.to_string_lossy().into_owned(),
             records: Count(report.records),
@@ -176,8 +181,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     let (parts, of) = (count(docs.len() as u64, "part"), count(log.info().records, "record"));
     context.note(&format!("kept {records} of {of}; wrote {parts} to {}", args.output.display()));
+    notes.into_values().flatten().for_each(|note| context.note(&note));
     if format == Format::Json {
         out.document(&Document { schema: "rovelog.split/2", file: input.name(), parts: docs })?;
     }
-    Ok(context.notices.end_of_log(log.as_log(), &input.path))
+    let status = context.notices.end_of_log(log.as_log(), &input.path);
+    let missing = log.info().records.saturating_sub(records);
+    if missing == 0 {
+        return Ok(status);
+    }
+    context.notices.warn("records in no part", &format!("no part contains {}", count(missing, "record")));
+    Ok(status.max(Status::Lost))
 }

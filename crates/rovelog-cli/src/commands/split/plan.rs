@@ -3,7 +3,7 @@
 use std::io;
 
 use rovelog::ulog_format::{Session, UlogReader};
-use rovelog::{LogReader, Select, Topic};
+use rovelog::{AnyLog, LogReader, Select, Topic};
 use rovelog_export::topic_names;
 
 use crate::failure::Failure;
@@ -53,20 +53,34 @@ fn too_many(parts: impl std::fmt::Display, next: &str) -> Failure {
         .next(next)
 }
 
+/// Moves the time of a cut to the start of a block, if the log is an RLD log with gaps. A part of
+/// such a log consists of whole blocks, so other cuts would write some rows to two parts.
+fn at_block(log: &AnyLog, cut: i64) -> i64 {
+    let AnyLog::Rld(log) = log else { return cut };
+    if log.clock_report().gaps.is_empty() {
+        return cut;
+    }
+    let rows = log.rows_selected(&Select::all().between(Some(cut), None));
+    let block = rows.first().and_then(|rows| log.block_of(rows.start));
+    block.and_then(|(first, _)| log.record_times().time(first)).unwrap_or(cut)
+}
+
 /// Divides a log into time windows of `every` nanoseconds, counted from the start of the log.
 /// Returns a part for each window.
-pub(super) fn by_time(log: &dyn LogReader, every: i64) -> Result<Vec<Part>, Failure> {
+pub(super) fn by_time(log: &AnyLog, every: i64) -> Result<Vec<Part>, Failure> {
     // Records with times far outside the time range of all other records do not count for this
     // range. They are written to the first or the last part.
     let data = log.info().span().map(|(start, end)| (start.nanos, end.nanos));
-    let (start, end) = data.filter(|(start, end)| start <= end).or_else(|| span(log)).unwrap_or((0, 0));
+    let (start, end) = data.filter(|(start, end)| start <= end).or_else(|| span(&**log)).unwrap_or((0, 0));
     let cuts = end.saturating_sub(start) / every;
     if usize::try_from(cuts).is_ok_and(|cuts| cuts >= MAX_PARTS) {
         return Err(too_many(cuts + 1, "choose a longer time, such as --every 60s"));
     }
-    let bounds: Vec<_> = (1..=cuts)
-        .map_while(|cut| cut.checked_mul(every).and_then(|after| start.checked_add(after)))
-        .collect();
+    let bounds =
+        (1..=cuts).map_while(|cut| cut.checked_mul(every).and_then(|after| start.checked_add(after)));
+    let mut bounds: Vec<_> =
+        bounds.map(|bound| at_block(log, bound)).filter(|bound| *bound > start).collect();
+    bounds.dedup();
     Ok(between(&bounds))
 }
 
@@ -79,8 +93,8 @@ pub(super) fn by_time(log: &dyn LogReader, every: i64) -> Result<Vec<Part>, Fail
 /// For example, a log has 250 MB, its definitions have 1 MB, and the limit is 100 MB. The log is
 /// first cut after every 99 MB of records. If the second part turns out to have 104 MB, it is cut
 /// into two parts.
-pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failure> {
-    let Some((first, last)) = span(log) else { return Ok(between(&[])) };
+pub(super) fn by_size(log: &AnyLog, size: u64) -> Result<Vec<Part>, Failure> {
+    let Some((first, last)) = span(&**log) else { return Ok(between(&[])) };
     let measure = |from: Option<i64>, to: Option<i64>| -> Result<u64, Failure> {
         Ok(log.slice(&Select::all().between(from, to), &mut io::sink())?.bytes)
     };
@@ -102,10 +116,9 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
             filled += record.payload.len() as u64 + each;
             // Records with equal times must stay in the same part, so the log is cut only where the
             // time increases.
-            if let Some(time) = record.time.filter(|_| filled > free)
-                && *bounds.last().unwrap_or(&first) < time.nanos
-            {
-                bounds.push(time.nanos);
+            let cut = record.time.filter(|_| filled > free).map(|time| at_block(log, time.nanos));
+            if let Some(cut) = cut.filter(|cut| *bounds.last().unwrap_or(&first) < *cut) {
+                bounds.push(cut);
                 filled = 0;
                 if bounds.len() >= MAX_PARTS {
                     return Err(too_many("more", "choose a larger size, such as --size 100MB"));
@@ -123,9 +136,9 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
             number += 1;
             continue;
         }
-        let (first, end) = (from.or(span(log).map(|(first, _)| first)), to.or(last.checked_add(1)));
-        let middle = first.zip(end).map(|(first, end)| first.saturating_add(end.saturating_sub(first) / 2));
-        let Some(middle) = middle.filter(|middle| first < Some(*middle) && bounds.len() < MAX_PARTS) else {
+        let (first, end) = (from.unwrap_or(first), to.or(last.checked_add(1)));
+        let middle = end.map(|end| at_block(log, first.saturating_add(end.saturating_sub(first) / 2)));
+        let Some(middle) = middle.filter(|middle| first < *middle && bounds.len() < MAX_PARTS) else {
             let what = format!(
                 "the log cannot be split into parts of {}, because data that belongs together is larger",
                 shown(size)

@@ -151,7 +151,7 @@ impl Extras for Rld<'_> {
         false
     }
 
-    fn messages(&self) -> Vec<Extra> {
+    fn messages(&self, _from: Option<i64>) -> Vec<Extra> {
         if !self.typed {
             return Vec::new();
         }

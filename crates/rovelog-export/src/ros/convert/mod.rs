@@ -90,7 +90,7 @@ pub(crate) fn write(
     let (mut losses, mut waiting) = (Vec::new(), Vec::new());
     let (mut source, names): (Box<dyn Source + '_>, _) = match log {
         AnyLog::Ulog(reader) => {
-            waiting = px4::messages(reader, &clock, is_ros2);
+            waiting = px4::messages(reader, select.start, &clock, is_ros2);
             (Box::new(px4::Px4::new(reader, clock.clone())?), ("ulog_msgs", "px4"))
         }
         AnyLog::Vel(reader) => {

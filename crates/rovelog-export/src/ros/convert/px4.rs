@@ -15,7 +15,7 @@ use super::payload::{Fix, NO_FIX, Payload, imu};
 use super::{Message, RosClock, RosTime, Source};
 use crate::ExportError;
 use crate::pose::{Pose, east_north_up, rotate};
-use crate::vehicle::{Motion, Moved, PositionSource, number, position_sources, severity};
+use crate::vehicle::{self, Motion, Moved, PositionSource, number, position_sources, severity};
 
 /// Coordinate frames of the vehicle and of the world, according to REP 105. The estimated position
 /// does not drift, but it may jump, so the world is `map` and not `odom`.
@@ -149,8 +149,13 @@ fn numbered(name: &str, number: usize, end: &str) -> String {
     if number == 0 { format!("/{name}{end}") } else { format!("/{name}_{number}{end}") }
 }
 
-/// Returns the messages for console lines and parameters.
-pub(super) fn messages(reader: &UlogReader, clock: &RosClock, is_ros2: bool) -> Vec<Message> {
+/// Returns the messages for console lines, and for parameters from the time `from` on.
+pub(super) fn messages(
+    reader: &UlogReader,
+    from: Option<i64>,
+    clock: &RosClock,
+    is_ros2: bool,
+) -> Vec<Message> {
     let mut found = Vec::new();
     for text in reader.texts().into_iter().flatten() {
         let nanos = text.time.map_or(0, |time| time.nanos);
@@ -168,17 +173,11 @@ pub(super) fn messages(reader: &UlogReader, clock: &RosClock, is_ros2: bool) -> 
         let payload = start.text(name).text(&text.text).text("").text("").len(0).put(end).0;
         found.push(Message { nanos, topic: "/rosout".to_owned(), type_name, payload });
     }
-    let parameters = reader.parameters();
-    let start = reader.info().start.map_or(0, |time| time.nanos);
-    let initial = parameters.initial.iter().map(|(name, value)| (start, name, value));
-    let changed = parameters.changed.iter();
-    let changed =
-        changed.map(|change| (change.time.map_or(start, |time| time.nanos), &change.name, &change.value));
-    found.extend(initial.chain(changed).map(|(nanos, name, value)| Message {
-        nanos,
+    found.extend(vehicle::parameters(reader, from).into_iter().map(|set| Message {
+        nanos: set.nanos,
         topic: "/px4_parameters".to_owned(),
         type_name: "diagnostic_msgs/KeyValue",
-        payload: Payload::default().text(name).text(&value.to_json()).0,
+        payload: Payload::default().text(&set.name).text(&set.value.to_json()).0,
     }));
     found
 }
