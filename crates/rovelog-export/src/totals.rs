@@ -265,7 +265,9 @@ fn local_distance(log: &dyn LogReader, topic: &Topic, field: &str) -> Result<Vec
         if topic.in_order { path.push(time, position) } else { unordered.push((time, position)) }
     })?;
     unordered.sort_by_key(|(time, _)| *time);
-    unordered.into_iter().for_each(|(time, position)| path.push(time, position));
+    for (time, position) in unordered {
+        path.push(time, position);
+    }
     Ok(path.totals())
 }
 

@@ -52,8 +52,8 @@ pub(super) fn lost_bytes(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), E
     let ranges = lost.ranges.iter().take(MAX_EVIDENCE);
     let evidence = ranges.map(|range| Ok(Evidence::bytes("file", time_of(log, range)?, range.clone())));
     let evidence = evidence.collect::<Result<Vec<_>, ExportError>>()?;
-    let last = lost.ranges.last().map(|range| time_of(log, range)).transpose()?.flatten();
-    let times = || evidence.iter().filter_map(|evidence| evidence.time).chain(last);
+    let latest = lost.ranges.last().map(|range| time_of(log, range)).transpose()?.flatten();
+    let times = || evidence.iter().filter_map(|evidence| evidence.time).chain(latest);
     let (start, end) = (times().min().unwrap_or(start), times().max().unwrap_or(end));
     let cause = (Kind::LostBytes, Severity::Medium);
     found.push(Finding::new(cause, start..end, format!("{lost}."), evidence));
@@ -144,6 +144,7 @@ pub(super) fn delays(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), Expor
         let test = move |time: i64, row: &[f64]| {
             let delay = time as f64 - row[0];
             // A message that is sent again, such as a map, keeps its old time.
+            #[expect(clippy::float_cmp, reason = "the same time")]
             let is_repeated = std::mem::replace(&mut last, row[0]) == row[0];
             messages += 1;
             if messages <= BASELINE_MESSAGES {

@@ -76,7 +76,9 @@ pub(crate) fn each_first_row(
         each_row(log, &topic.name, fields, WHOLE_LOG, |time, row| rows.push((time, row.to_vec())))?;
     }
     rows.sort_by_key(|(time, _)| *time);
-    rows.iter().for_each(|(time, row)| each(*time, row));
+    for (time, row) in &rows {
+        each(*time, row);
+    }
     Ok(())
 }
 
