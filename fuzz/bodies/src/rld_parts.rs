@@ -54,19 +54,25 @@ impl Seek for Shared {
 }
 
 impl Recording {
+    /// Returns the numbers of blocks and of rows in a block. They are small, so that an execution
+    /// takes little time.
+    fn size(&self) -> (u8, u8) {
+        (self.blocks % 8, self.block_rows % 32)
+    }
+
     /// Writes the files. Returns `None` if the content cannot be represented in the RLD format.
     fn write(&self) -> Option<Vec<Vec<u8>>> {
+        let (blocks, block_rows) = self.size();
         let spec = LogSpec {
             version: u16::from(self.version),
-            block_rows: self.block_rows.into(),
+            block_rows: block_rows.into(),
             start: self.start.into(),
             channels: channel_specs(&self.channels, self.version),
             ..LogSpec::new(self.rate)
         };
         let header = spec.header().ok()?;
         let row = RldWriter::new(Vec::new(), header.clone()).ok()?.layout().row;
-        let rows: Vec<u8> =
-            self.bytes.iter().copied().cycle().take(usize::from(self.block_rows) * row).collect();
+        let rows: Vec<u8> = self.bytes.iter().copied().cycle().take(usize::from(block_rows) * row).collect();
         let mut files: Vec<Shared> = Vec::new();
         let mut log = SplitWriter::new(header, self.limit.into(), |_| {
             let file = Shared::default();
@@ -105,7 +111,8 @@ pub fn rld_parts(data: &[u8]) {
     };
     check(&log);
     if recording.damage.is_none() && recording.ambient.is_none() {
-        let rows = u64::from(recording.blocks) * u64::from(recording.block_rows);
+        let (blocks, block_rows) = recording.size();
+        let rows = u64::from(blocks) * u64::from(block_rows);
         assert_eq!((log.rows(), log.info().lost.bytes), (rows, 0), "{:?}", log.diagnostics().list());
     }
 }
