@@ -79,9 +79,8 @@ impl Recording {
             files.push(file.clone());
             Ok(file)
         });
-        for block in 0..self.blocks {
-            let after =
-                i128::from(block) * i128::from(self.block_rows) * 1_000_000_000 / i128::from(self.rate);
+        for block in 0..blocks {
+            let after = i128::from(block) * i128::from(block_rows) * 1_000_000_000 / i128::from(self.rate);
             let times = BlockTimes::new(i128::from(self.start) * 1_000_000_000 + after, after)?;
             log.block(&times, &rows).ok()?;
         }
