@@ -1,15 +1,17 @@
 """The data source for Spark and Sail, compared with the results of the package itself."""
 
 import collections
+import datetime
 import os
 import shutil
 import signal
+import time
 
 import pytest
 import rovelog
-from conftest import ENGINE
+from conftest import ENGINE, ROOT
 from pyspark.sql import functions as F
-from rovelog.spark import RovelogSource
+from rovelog.spark import RovelogSource, RovelogStream
 
 
 @pytest.fixture(scope="session")
@@ -79,6 +81,17 @@ def test_filters_reach_the_plan(logs, topic, expected):
     assert '"start_ns":7' in partitions[0].value and path.rsplit("/", 1)[1] in partitions[0].value
 
 
+def test_filters_on_utc_after_the_clock_was_set_back(spark):
+    every = spark.read.format("rovelog").load(str(ROOT / "corpus/rld/clock-step-back.rld"))
+    times = [row.time for row in every.select("time").collect()]
+    # The first and the last row have times in the middle of all times.
+    for at in (times[0], times[-1], times[7]):
+        limit = F.lit(at.replace(tzinfo=datetime.timezone.utc))
+        assert every.where(F.col("time") >= limit).count() == sum(time >= at for time in times)
+        assert every.where(F.col("time") < limit).count() == sum(time < at for time in times)
+        assert every.where(F.col("time") == limit).count() == 1
+
+
 def test_fields_are_the_only_ones_that_are_decoded(spark, logs, topic):
     columns = frame(spark, logs, topic).columns
     field = next(name for name in columns if name not in ("log", "topic", "instance", "seq", "t_ns", "time"))
@@ -110,9 +123,42 @@ def test_a_stream_follows_a_folder(spark, logs, topic, expected, tmp_path):
     assert run() == sum(counts[path] for path in paths[:half])
     for path in paths[half:]:
         shutil.copy2(path, folder)
-        os.utime(folder / os.path.basename(path), (2e9 - 1e9 + 5, 1e9 + 5))
+        # `rsync -a` and `unzip` keep the modification time of a log.
+        os.utime(folder / os.path.basename(path), (0.5e9, 0.5e9))
     assert run() == sum(counts.values())
     assert run() == sum(counts.values()), "nothing is added twice"
+
+
+def test_offsets_of_a_stream_never_decrease(logs, topic, tmp_path):
+    """Calls the functions of the stream without an engine."""
+    names = sorted(path.name for path in logs.iterdir())[:3]
+    source = RovelogSource({"path": str(tmp_path), "topic": topic, "settle": "0"})
+
+    def add(name):
+        time.sleep(0.05)
+        shutil.copy2(logs / name, tmp_path)
+        os.utime(tmp_path / name, (1e9, 1e9))
+        time.sleep(0.05)
+
+    def read(stream, start):
+        end = stream.latestOffset(start)
+        found = [name for name in names for part in stream.partitions(start, end) if name in part.value]
+        return found, end
+
+    schema, stream = None, None
+    end = RovelogStream.initialOffset(None)
+    for name in reversed(names):
+        add(name)
+        schema = schema or source.schema()
+        stream = source.streamReader(schema)
+        found, end = read(stream, end)
+        assert found == [name]
+    # The last log is deleted, and a restarted stream continues after it.
+    (tmp_path / names[0]).unlink()
+    assert read(source.streamReader(schema), end) == ([], end)
+    assert read(stream, end) == ([], end)
+    # Spark 4.0 and 4.1 do not pass the previous offset.
+    assert stream.latestOffset() == end
 
 
 @pytest.mark.skipif(ENGINE == "sail", reason="Sail's workers are threads of this process")

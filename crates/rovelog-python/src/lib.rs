@@ -55,7 +55,7 @@ mod _core {
         rld_block_times, rld_header, rld_join, rld_matrix, rld_raw, rld_times,
     };
     #[pymodule_export]
-    use crate::compat::rosbag::{BagMessages, bag_messages};
+    use crate::compat::rosbag::{BagMessages, bag_messages, bag_types};
     #[pymodule_export]
     use crate::compat::stamp::{Duration, Time};
     #[pymodule_export]

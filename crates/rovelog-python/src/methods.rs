@@ -72,7 +72,7 @@ impl Reader {
     /// Resolves the names of fields and signals in `part`.
     fn part(&self, py: Python<'_>, topic: &Topic, part: TopicPart) -> PyResult<PartReads> {
         let TopicPart(paths, window, texts) = part;
-        let projection = self.projection(paths, topic.first);
+        let projection = self.projection(paths, topic.first).for_topic(topic);
         let mut select = window.limit(Select::topic(&topic.name));
         select.fields = projection.fields();
         let found = Signals::among(&**self.log, &[topic]);
@@ -524,7 +524,7 @@ impl Reader {
         let mut select = window.limit(Select::all());
         select.topics = topics.map(Names::from_iter);
         select.last_before = latched;
-        Messages::new(py, self, &select, raw)
+        Messages::new(py, self, &select, raw, false)
     }
 
     /// Reads the whole log and compares it with its index. Returns a description of the lost data,

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use rovelog::rosbag12::Publisher;
 use rovelog::{AnyLog, Records, Select, Value};
 use self_cell::self_cell;
 
@@ -49,6 +50,8 @@ pub(crate) struct DecodedRecord {
     /// Index of the record among the records of its topic, in file order.
     seq: u64,
     pub(crate) value: Value,
+    /// Publisher of a message in a bag. `None` if publishers were not requested.
+    pub(crate) publisher: Option<Publisher>,
 }
 
 /// Decoder of records, which runs on a separate thread.
@@ -56,6 +59,8 @@ struct Decoder {
     cell: Cell,
     /// True if the records are returned as undecoded payloads.
     raw: bool,
+    /// True if the records of a bag are returned with their publishers.
+    with_publisher: bool,
 }
 
 /// A block of consecutive records. An empty block means that there are no more records.
@@ -77,21 +82,26 @@ impl Decoder {
     /// Decodes the next block of records.
     fn decode_piece(&mut self) -> Piece {
         let (mut piece, mut bytes) = (Piece::new(), 0);
-        let raw = self.raw;
+        let Self { raw, with_publisher, .. } = *self;
         while piece.len() < MAX_PIECE_RECORDS && bytes < MAX_PIECE_BYTES {
-            let decoded = self.cell.with_dependent_mut(|_, records| {
+            let decoded = self.cell.with_dependent_mut(|log, records| {
                 let record = match records.next()? {
                     Ok(record) => record,
                     Err(error) => return Some(Err(error)),
                 };
                 bytes += record.payload.len();
                 let value = if raw { Ok(Value::Bytes(record.payload.to_vec())) } else { record.value() };
+                let publisher = match &**log {
+                    AnyLog::Rosbag(bag) if with_publisher => Some(bag.publisher(&record)),
+                    _ => None,
+                };
                 Some(value.map(|value| DecodedRecord {
                     topic: record.topic.id.index(),
                     t_ns: record.time.map(|time| time.nanos),
                     offset: record.offset,
                     seq: record.seq,
                     value,
+                    publisher,
                 }))
             });
             let Some(decoded) = decoded else { break };
@@ -144,13 +154,25 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// Returns an iterator over the selected records. If `raw` is true, their payloads are not
-    /// decoded.
-    pub(crate) fn new(py: Python<'_>, reader: &Reader, select: &Select, raw: bool) -> PyResult<Self> {
+    /// Returns an iterator over the selected records.
+    ///
+    /// - `raw`: true if payloads are not decoded
+    /// - `with_publisher`: true if messages of a bag are returned with their publishers
+    pub(crate) fn new(
+        py: Python<'_>,
+        reader: &Reader,
+        select: &Select,
+        raw: bool,
+        with_publisher: bool,
+    ) -> PyResult<Self> {
         let log = reader.log_for(py, select)?;
         let names = log.topics().iter().map(|topic| PyString::new(py, &topic.name).unbind()).collect();
         let cell = reader.run(py, || Ok(Cell::new(Arc::clone(&log), |log| log.intact_records(select))))?;
-        let state = ReadState { ready: Piece::new(), decoder: Some(Decoder { cell, raw }), pieces: None };
+        let state = ReadState {
+            ready: Piece::new(),
+            decoder: Some(Decoder { cell, raw, with_publisher }),
+            pieces: None,
+        };
         Ok(Self { state: Mutex::new(state), names, origin: reader.origin.clone(), log })
     }
 

@@ -23,8 +23,12 @@ pub(crate) struct RemoteLog {
     /// Id of the log format. `None` detects the format.
     format: Option<String>,
     options: ReadOptions,
-    /// The log, opened with the ranges that have been fetched so far.
+    /// The log, opened with the ranges that have been fetched so far. This mutex is only locked to
+    /// copy or replace the log, because threads that hold the GIL lock it.
     log: Mutex<Arc<AnyLog>>,
+    /// Locked while ranges are fetched. Reading from a file object acquires the GIL, so a thread
+    /// that holds the GIL must not lock this mutex.
+    loading: Mutex<()>,
 }
 
 impl RemoteLog {
@@ -45,7 +49,7 @@ impl RemoteLog {
             }
             opened => opened?,
         };
-        Ok(Self { file, format, options, log: Mutex::new(Arc::new(opened)) })
+        Ok(Self { file, format, options, log: Mutex::new(Arc::new(opened)), loading: Mutex::default() })
     }
 
     /// Returns the path of the local file that contains the fetched ranges.
@@ -60,31 +64,35 @@ impl RemoteLog {
 
     /// Returns the log with the byte ranges that are needed for the selected records.
     pub(crate) fn load_for(&self, select: &Select) -> Result<Arc<AnyLog>> {
-        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         // In the first round, the log is used as it is. In later rounds, it is opened again with
         // the ranges that were fetched in the meantime.
-        let mut current = Some(Arc::clone(&log));
+        let mut current = Some(self.loaded_log());
         let open = || match current.take() {
             Some(log) => Ok(log),
             None => open_file(&self.file, self.format.as_deref(), &self.options).map(Arc::new),
         };
         let Some(loaded) = self.file.fetch_until(open, |log| Ok::<_, Error>(log.needed(select)))? else {
             // The mutex is unlocked here, because `load_all` locks it too.
-            drop(log);
+            drop(loading);
             return self.load_all();
         };
-        log.clone_from(&loaded);
+        self.replace(&loaded);
         Ok(loaded)
     }
 
     /// Fetches all missing ranges and returns the complete log.
     pub(crate) fn load_all(&self) -> Result<Arc<AnyLog>> {
-        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.file.unread().is_empty() {
             self.file.fetch_all(|_| ())?;
-            *log = Arc::new(open_file(&self.file, self.format.as_deref(), &self.options)?);
+            self.replace(&Arc::new(open_file(&self.file, self.format.as_deref(), &self.options)?));
         }
-        Ok(Arc::clone(&log))
+        Ok(self.loaded_log())
+    }
+
+    fn replace(&self, log: &Arc<AnyLog>) {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone_from(log);
     }
 }
 

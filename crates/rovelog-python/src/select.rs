@@ -12,6 +12,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
+use rovelog::Topic;
 use rovelog::core::select::Names;
 use rovelog_export::TimeBase;
 use rovelog_export::signal::{Extended, Pattern};
@@ -25,7 +26,7 @@ const TIME: &str = "time";
 pub(crate) struct Projection {
     /// Paths of the selected columns. `None` selects all columns.
     paths: Option<Vec<String>>,
-    /// Conversion of times to UTC. `None` if the log has no UTC.
+    /// Conversion of times to UTC. `None` if no column with UTC is added.
     utc: Option<TimeBase>,
 }
 
@@ -51,6 +52,18 @@ impl Projection {
     pub(crate) fn new(paths: Option<Vec<String>>, base: TimeBase) -> Self {
         let utc = Some(base).filter(|base| matches!(base, TimeBase::Utc(_)));
         Self { paths, utc }
+    }
+
+    /// Omits the column `time` with UTC if the topic has a field with this name.
+    ///
+    /// Selections without this field omit the column too, so that `time` has the same content in all
+    /// selections.
+    pub(crate) fn for_topic(mut self, topic: &Topic) -> Self {
+        let mut fields = topic.schema.iter().flat_map(|schema| &schema.fields);
+        if fields.any(|field| &*field.name == TIME) {
+            self.utc = None;
+        }
+        self
     }
 
     /// Adds the columns of signals after the columns of the selected fields.
@@ -81,14 +94,14 @@ impl Projection {
         Ok(self.apply(&RecordBatch::new_empty(Arc::clone(schema)))?.schema())
     }
 
-    /// Returns the columns for Python: `t_ns`, then `time` if the log has UTC, then the selected
-    /// columns.
+    /// Returns the columns for Python: `t_ns`, then `time` with UTC if the conversion to UTC is
+    /// known, then the selected columns.
     pub(crate) fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let schema = batch.schema();
         let mut fields: Vec<FieldRef> = vec![Arc::clone(&schema.fields()[0])];
         let mut columns: Vec<ArrayRef> = vec![Arc::clone(batch.column(0))];
-        // The column `time` contains UTC. It is not added if a field of the log has the name
-        // `time`, because a column with this name then already exists.
+        // UTC is not added if a signal has the name `time`, because a column with this name then
+        // already exists.
         let taken = schema.column_with_name(TIME).is_some();
         if let Some(base) = self.utc.as_ref().filter(|_| !taken) {
             let time = unix_times(batch.column(0), base);

@@ -16,7 +16,7 @@ from typing import Any
 import crafted
 import numpy as np
 import pytest
-from conftest import ROOT, real_file, stops_at_ctrl_c
+from conftest import CORPUS, ROOT, real_file, stops_at_ctrl_c
 
 import rovelog as rl
 from rovelog import _core
@@ -155,6 +155,29 @@ def test_durations_have_the_units_of_the_command_line() -> None:
     for text in ("", "2", "2V", "1e3s", "-1s"):
         with pytest.raises(ValueError, match="is not a duration"):
             span_ns(text)
+
+
+def test_integers_of_numpy_and_nanoseconds_of_pandas_are_times() -> None:
+    pd = pytest.importorskip("pandas")
+    topic = rl.open(CORPUS / "rosbag/recorded.bag")["/chatter"]
+    times = topic.numpy()["t_ns"]
+    start = times[3]
+    assert isinstance(start, np.int64)
+    assert len(topic.between(start, start + 1)) == 1
+    stamp, step = pd.Timestamp(int(start), tz="UTC"), pd.Timedelta(1, "ns")
+    assert len(topic.between(stamp, stamp + step)) == 1
+    assert len(topic.between(stamp + step)) == len(times) - 4
+    after_start = pd.Timedelta(int(start - times[0]) + 1, "ns")
+    assert len(topic.between(after_start)) == len(times) - 4
+    assert span_ns(pd.Timedelta("1500ns")) == 1500 and span_ns(np.int32(7)) == 7
+    for utc_start in (np.int64(10**18 + 1), pd.Timestamp(10**18 + 1, tz="UTC")):
+        info = rl.open(CORPUS / "ulog/one-topic.ulg", utc_start=utc_start).info
+        assert info.utc_offset_ns == 10**18 + 1 - info.start_ns
+    for wrong in (True, np.bool_(True), 1.5, np.float64(1)):
+        with pytest.raises(TypeError):
+            topic.between(wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            span_ns(wrong)  # type: ignore[arg-type]
 
 
 def test_bytes_that_look_like_a_path_give_a_hint(flight: pathlib.Path) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pathlib
 import pickle
+import struct
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
-from conftest import CASES, case_log, real_file
+from conftest import CASES, CORPUS, case_log, real_file
+from crafted import bag
 
 import rovelog as rl
 from rovelog import _dataset
@@ -108,6 +110,34 @@ def test_times_in_utc(scans: list[Any]) -> None:
     time, t_ns = whole["time"][len(whole) // 2], whole["t_ns"][len(whole) // 2].as_py()
     assert dataset.to_table(filter=pc.field("time") >= time).equals(whole.filter(pc.field("time") >= time))
     assert scans[-1][1] == (t_ns, None)
+
+
+@pytest.mark.parametrize("path", sorted(CORPUS.glob("rld/clock-step*.rld")), ids=lambda path: path.stem)
+def test_times_in_utc_after_the_clock_was_set(path: pathlib.Path) -> None:
+    log = rl.open(path)
+    topic = log["samples"].select()
+    whole, dataset, utc = topic.to_arrow(), topic.dataset(), pc.field("time")
+    assert log.info.utc_knots
+    for at in whole["time"]:
+        for filter in (utc >= at, utc < at, utc == at):
+            assert dataset.to_table(filter=filter).equals(whole.filter(filter)), filter
+
+
+def test_a_field_named_time_is_the_column_time(tmp_path: pathlib.Path) -> None:
+    payloads = [struct.pack("<di", at + 0.5, at) for at in range(10)]
+    path = bag(tmp_path / "time.bag", "test_msgs/Timed", "float64 time\nint32 x", payloads)
+    topic = rl.open(path)["/t"]
+    whole, dataset = topic.to_arrow(), topic.dataset()
+    assert whole.column_names == ["t_ns", "time", "x"] and whole["time"].to_pylist() == [at + 0.5 for at in range(10)]
+    assert topic.select("x").to_arrow().column_names == ["t_ns", "x"]
+    assert topic.select("x=x*2").to_arrow().column_names == ["t_ns", "x"]
+    filter = pc.field("time") > 3
+    for columns in (None, ["time", "x"], ["x"], ["time"], ["t_ns"]):
+        want = whole if columns is None else whole.select(columns)
+        assert dataset.to_table(columns=columns).equals(want), columns
+        assert dataset.to_table(columns=columns, filter=filter).equals(want[3:]), columns
+        read = pa.RecordBatchReader.from_stream(topic, schema=want.schema).read_all()
+        assert read.equals(want), columns
 
 
 def test_functions_that_bypass_the_scanner(attitude: rl.Topic, tmp_path: pathlib.Path) -> None:

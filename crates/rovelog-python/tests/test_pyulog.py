@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import pathlib
+import struct
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import CORPUS, real_file, real_ulogs
+from crafted import message, rows, topic, ulog
 
 pyulog = pytest.importorskip("pyulog", reason="SKIPPED: the original is not installed")
 
@@ -280,6 +282,120 @@ def test_errors_are_those_of_pyulog(tmp_path: pathlib.Path) -> None:
         # drop-in is all three.
         with pytest.raises(error):
             log.get_dataset("nothing")
+
+
+def info(kind: str, key: str, value: bytes) -> bytes:
+    return message("I", bytes([len(f"{kind} {key}")]) + f"{kind} {key}".encode() + value)
+
+
+DAMAGED = {
+    "type": topic(2, "damaged", "&loat x;", rows("f", (1.0,))),
+    "nested type": topic(2, "damaged", "absent x;", rows("f", (1.0,))),
+    "array length": topic(2, "damaged", "float[x] x;", rows("f", (1.0,))),
+    "repeated field": topic(2, "damaged", "float x;uint16_t x;", rows("fH", (1.0, 2))),
+    "long value": (info("int32_t", "damaged", b"12345"), b""),
+    "short value": (info("int32_t", "damaged", b"123"), b""),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_damaged_definitions_are_skipped(kind: str, tmp_path: pathlib.Path) -> None:
+    before, after = topic(1, "before", "float x;", rows("f", (1.0,), (2.0,))), topic(3, "after", "float y;", rows("f", (3.0,)))
+    path = ulog(tmp_path / "log.ulg", before, (info("int32_t", "intact", b"1234"), b""), DAMAGED[kind], after)
+    theirs, mine = read(pyulog, path), read(ours, path)
+    assert not list(differences(theirs, mine))
+    assert mine.file_corruption and {"before", "after"} == {data.name for data in mine.data_list}
+    assert list(mine.msg_info_dict) == ["intact"]
+    assert read(ours, path, parse_header_only=True).file_corruption == kind.endswith("value")
+
+
+def test_a_damaged_info_in_the_data_section_is_skipped(tmp_path: pathlib.Path) -> None:
+    """pyulog reads nothing after such a message."""
+    first, last = topic(1, "first", "float x;", rows("f", (1.0,))), topic(2, "last", "float x;", rows("f", (2.0,)))
+    damaged = b"", info("int32_t", "damaged", b"123")
+    path = ulog(tmp_path / "log.ulg", first, damaged, last)
+    assert [data.name for data in read(pyulog, path).data_list] == ["first"]
+    mine = read(ours, path)
+    assert [data.name for data in mine.data_list] == ["first", "last"] and mine.file_corruption
+
+
+def test_fields_with_the_same_name() -> None:
+    path = CORPUS / "ulog/field-name-twice.ulg"
+    theirs, mine = read(pyulog, path), read(ours, path)
+    assert not list(differences(theirs, mine)) and mine.file_corruption
+    assert mine._missing_message_ids == theirs._missing_message_ids == {0}
+
+
+def test_message_ids_without_a_subscription() -> None:
+    path = CORPUS / "ulog/damaged+subscription-zeroed.ulg"
+    assert read(ours, path)._missing_message_ids == read(pyulog, path)._missing_message_ids == {1}
+    assert ours.ULog(None)._missing_message_ids == set()
+
+
+def test_core_exports_the_exceptions() -> None:
+    from rovelog.compat.pyulog.core import ULogException, ULogIncompatibleFlagException
+
+    assert ULogException is ours.ULogException and ULogIncompatibleFlagException is ours.ULogIncompatibleFlagException
+
+
+EDITS = {
+    "too large": ("n", np.array([300, 1]), struct.error),
+    "negative": ("n", np.array([-1, 1]), struct.error),
+    "fraction": ("n", np.array([300.7, 1.0]), struct.error),
+    "not a number": ("n", np.array([np.nan, 1.0]), struct.error),
+    "too short": ("n", np.array([1]), IndexError),
+    "too large for a float": ("x", np.array([1e300, 1.0]), OverflowError),
+    "text": ("x", np.array(["a", "b"]), struct.error),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_values_that_do_not_fit_are_not_written(edit: str, tmp_path: pathlib.Path) -> None:
+    path = ulog(tmp_path / "log.ulg", topic(1, "t", "uint8_t n;float x;", rows("Bf", (1, 1.0), (2, 2.0))))
+    field, values, error = EDITS[edit]
+    for module in (pyulog, ours):
+        log = read(module, path)
+        log.data_list[0].data[field] = values
+        with pytest.raises(error):
+            log.write_ulog(io.BytesIO())
+
+
+def test_arrays_that_are_too_long_are_not_written(tmp_path: pathlib.Path) -> None:
+    path = ulog(tmp_path / "log.ulg", topic(1, "t", "float x;", rows("f", (1.0,), (2.0,))))
+    for module in (pyulog, ours):
+        log = read(module, path)
+        log.data_list[0].data["x"] = np.array([1.0, 2.0, 3.0])
+        with pytest.raises(IndexError) if module is ours else contextlib.nullcontext():
+            log.write_ulog(io.BytesIO())
+
+
+def test_values_of_other_types_are_written(tmp_path: pathlib.Path) -> None:
+    path = ulog(tmp_path / "log.ulg", topic(1, "t", "uint8_t n;float x;bool b;char c;", rows("Bfbb", (1, 1.0, 1, 65), (2, 2.0, 0, 66))))
+    written = []
+    for module in (pyulog, ours):
+        log, out = read(module, path), io.BytesIO()
+        edited = {"n": [3, 255], "x": np.array([7, 1 << 20]), "b": np.array([0.0, 2.0]), "c": np.array([97, 98])}
+        log.data_list[0].data.update(edited)
+        log.write_ulog(out)
+        written.append(out.getvalue())
+    assert written[0] == written[1]
+
+
+def test_parameters_of_numpy_types(tmp_path: pathlib.Path) -> None:
+    path = CORPUS / "ulog/one-topic.ulg"
+    for value, kind in ((np.int32(7), int), (np.uint8(7), int), (np.float32(7.5), float), (np.float64(7.5), float), (7, int)):
+        log = read(ours, path)
+        log.initial_parameters["X"] = value
+        log.write_ulog(str(tmp_path / "out.ulg"))
+        found = read(ours, tmp_path / "out.ulg").initial_parameters["X"]
+        assert found == value and type(found) is kind
+        assert read(pyulog, tmp_path / "out.ulg").initial_parameters["X"] == value
+    for value in ("7", None, np.bool_(True), 1j):
+        for module in (pyulog, ours):
+            log = read(module, path)
+            log.initial_parameters["X"] = value
+            with pytest.raises(TypeError):
+                log.write_ulog(io.BytesIO())
 
 
 def test_texts_that_are_not_utf_8() -> None:

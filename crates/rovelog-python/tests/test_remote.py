@@ -11,6 +11,7 @@ import pickle
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ import pytest
 
 import rovelog as rl
 from conftest import ROOT, real_file
+from crafted import bag
 
 MOTO = ROOT / "target" / "moto"
 """A separate environment, because its packages conflict with those of the tests."""
@@ -145,6 +147,53 @@ def test_addresses_are_pickled_with_their_settings(server: str) -> None:
     assert again.info.records == log.info.records
     with pytest.raises(rl.UnreadableError, match="600000 are allowed"):
         again["samples"].to_arrow()
+
+
+class Slow(Ranges):
+    """A server that needs half a second per response."""
+
+    def do_GET(self) -> None:
+        time.sleep(0.5)
+        super().do_GET()
+
+
+TWO_READERS = """
+import io, sys, threading, time
+import rovelog as rl
+
+class Slow(io.FileIO):
+    def read(self, size=-1):
+        time.sleep(0.5)
+        return super().read(size)
+
+source = sys.argv[1]
+topic = rl.open(source if "://" in source else Slow(source))["/t"]
+rows = []
+windows = [("+10s", "+11s"), ("+25s", "+26s")]
+readers = [threading.Thread(target=lambda part: rows.append(len(topic.between(*part).table())), args=(part,)) for part in windows]
+for reader in readers:
+    reader.start()
+longest = 0
+while any(reader.is_alive() for reader in readers):
+    start = time.monotonic()
+    topic.definition
+    longest = max(longest, time.monotonic() - start)
+    time.sleep(0.01)
+print(rows, longest < 0.4)
+"""
+
+
+@pytest.mark.parametrize("kind", ["address", "file object"])
+def test_another_thread_continues_during_a_download(kind: str, tmp_path: pathlib.Path) -> None:
+    """A deadlock would reach the time limit."""
+    blobs = (struct.pack("<I", 100_000) + bytes(100_000) for _ in range(40))
+    rl.convert(bag(tmp_path / "plain.bag", "test_msgs/Blob", "uint8[] data", blobs), tmp_path / "indexed.bag")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Slow, directory=str(tmp_path))) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        source = f"http://127.0.0.1:{running.server_port}/indexed.bag" if kind == "address" else str(tmp_path / "indexed.bag")
+        done = subprocess.run([sys.executable, "-c", TWO_READERS, source], capture_output=True, text=True, timeout=60)
+        running.shutdown()
+    assert done.stdout == "[1, 1] True\n", done.stderr
 
 
 def free_port() -> int:

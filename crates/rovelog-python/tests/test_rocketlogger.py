@@ -217,6 +217,41 @@ def test_channels_are_added_and_removed() -> None:
     assert close(mine.get_data(), theirs.get_data())
 
 
+def test_changes_of_values_apply_to_all_functions() -> None:
+    path = log("test_full")
+
+    def in_place(data: Any, index: int) -> None:
+        data._data[index] //= 2
+
+    def item(data: Any, index: int) -> None:
+        data._data[index] = data._data[index] * 2
+
+    def whole(data: Any, index: int) -> None:
+        data._data = [values[::-1] for values in data._data]
+
+    def scale(data: Any, index: int) -> None:
+        data._header["channels"][index]["scale"] = -3
+
+    for change in (in_place, item, whole, scale):
+        for name in ("V1", "I1L", "I1H", "I1L_valid"):
+            results = []
+            for module in (rocketlogger, ours):
+                data = read(module, path)
+                index = data._get_channel_index(name)
+                if data._data[index].dtype == bool and change is not whole:
+                    continue
+                change(data, index)
+                results.append((data.get_data(), data.get_validity(), data.merge_channels().get_data()))
+            for theirs, mine in zip(*results, strict=True) if results else ():
+                assert close(mine, theirs) if mine.dtype == np.float64 else np.array_equal(mine, theirs), (change, name)
+
+
+@pytest.mark.parametrize("path", real_logs())
+def test_raw_values_have_the_types_of_the_file(path: pathlib.Path) -> None:
+    theirs, mine = read(rocketlogger, path), read(ours, path)
+    assert [values.dtype for values in mine._data] == [values.dtype for values in theirs._data]
+
+
 def test_errors(tmp_path: pathlib.Path) -> None:
     (tmp_path / "other.rld").write_bytes(bytes(100))
     for module in (rocketlogger, ours):

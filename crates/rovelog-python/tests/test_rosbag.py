@@ -12,12 +12,14 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+import crafted
 import pytest
 from conftest import CORPUS, REAL, over, real_file
 
 import rovelog
 from rovelog import RovelogError
 from rovelog.compat.rosbag import Bag, Duration, Message, ROSBagException, ROSBagFormatException, ROSBagUnindexedException, Time
+from rovelog.compat.rosbag._errors import SerializationError
 from rovelog.compat.rosbag.bag import ROSBagEncryptException
 
 EXPECTED = sorted(REAL.glob("rosbag12/expected/*.json"))
@@ -112,8 +114,14 @@ def test_stamps() -> None:
     assert (stored.secs, stored.nsecs) == (1, 2_500_000_000)
     last.secs = 7
     assert last.to_sec() == 7.999999999 and last.to_nsec() == 7_999_999_999
+    # As in genpy, nanoseconds are truncated.
+    assert Time(10, 5e8) == Time(10.5) and Time(3, 0.9) == Time(3) and Duration(0, -1.9) == Duration(0, -1)
+    assert Time(1.5, 0.0) == Time(1.5) and Time(secs=True, nsecs=1.0) == Time(1, 1)
+    assert Time.__slots__ == ["secs", "nsecs"] and Duration(1)._slot_types == ["int32", "int32"]
     wrong: list[tuple[Callable[[], Any], type[Exception]]] = [
         (lambda: Time(1.5, 1), ValueError),
+        (lambda: Time(1.5, 0.5), ValueError),
+        (lambda: Time(1, math.inf), ValueError),
         (lambda: Time(math.nan), ValueError),
         (lambda: Time("1"), TypeError),  # type: ignore[arg-type]
         (lambda: Time(-1), TypeError),
@@ -130,6 +138,31 @@ def test_stamps() -> None:
     for make, error in wrong:
         with pytest.raises(error):
             make()
+
+
+class Stamp(Time):
+    """A time that a script derives. Its arguments differ from those of `Time`."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(*map(int, text.split(".")))
+
+
+class Span(Duration):
+    pass
+
+
+def test_derived_stamps() -> None:
+    stamp = Stamp("5.7")
+    assert isinstance(stamp, Time) and stamp == Time(5, 7) and hash(stamp) == hash(Time(5, 7))
+    for again in (copy.copy(stamp), copy.deepcopy(stamp), pickle.loads(pickle.dumps(stamp))):
+        assert type(again) is Stamp and again == stamp
+    assert type(stamp - Time(1)) is Duration and stamp - Time(1) == Duration(4, 7)
+    span = Span(3, 500_000_000)
+    results = [span + span, span - Duration(1), -span, abs(span), span * 2, 0.5 * span, span / 2, span // 2, span % 2, Span.from_sec(1.5)]
+    assert {type(found) for found in results} == {Span} and results[-1] == Duration(1.5)
+    assert type(Time(1) + span) is Time and [type(found) for found in divmod(span, 2)] == [Span, Span]
+    with pytest.raises(TypeError, match="negative"):
+        Stamp("-1.0")
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("rosbag/*.bag")), ids=lambda path: path.stem)
@@ -200,6 +233,97 @@ def test_filters() -> None:
         bag.close()
         with pytest.raises(ValueError, match="closed"):
             next(bag.read_messages())
+
+
+def publishers(bag: Bag, **options: Any) -> list[tuple[str, str | None, str | None]]:
+    """Returns text, publisher and `latching` of the messages of a bag with texts."""
+    found = bag.read_messages(return_connection_header=True, **options)
+    return [(row.message.data, row.connection_header.get("callerid"), row.connection_header.get("latching")) for row in found]
+
+
+def test_connection_headers(tmp_path: pathlib.Path) -> None:
+    """Each message has the header of its publisher, also if other nodes publish the same topic."""
+    with Bag(CORPUS / "rosbag/v2.0+two-publishers.bag") as bag:
+        assert publishers(bag) == [("a", "/a", "1"), ("m1", "/b", "0"), ("m2", "/b", "0"), ("a", "/a", "1")]
+        header = next(bag.read_messages(return_connection_header=True)).connection_header
+        stored = bag._connections.values()
+        assert any(header is info.header for info in stored) and header["type"] == "std_msgs/String"
+
+        def latched(*facts: Any) -> bool:
+            return bool(facts[-1]["latching"] == "1")
+
+        assert [message.data for _, message, _ in bag.read_messages(connection_filter=latched)] == ["a", "a"]
+        assert publishers(bag, connection_filter=latched) == [("a", "/a", "1")] * 2
+        assert not list(bag.read_messages(connection_filter=lambda *_: False))
+        assert len(list(bag.read_messages(connection_filter=lambda *_: True))) == 4
+    # Without an index, the bag has no list of connections.
+    data = bytearray((CORPUS / "rosbag/v2.0+two-publishers.bag").read_bytes())
+    at = data.index(b"index_pos=") + len(b"index_pos=")
+    data[at : at + 8] = bytes(8)
+    with Bag(bytes(data), allow_unindexed=True) as bag:
+        assert publishers(bag) == [("a", "/a", "1"), ("m1", "/b", "0"), ("m2", "/b", "0"), ("a", "/a", "1")]
+    latched_12 = [("m0", "/a", "1"), ("m1", "/b", "1"), ("m2", "/a", "1"), ("not latched", None, None)]
+    with Bag(CORPUS / "rosbag/latched+two-publishers.bag") as bag:
+        assert publishers(bag) == latched_12
+        with Bag(tmp_path / "copy.bag", "w", version=102) as out:
+            for topic, message, time, header in bag.read_messages(return_connection_header=True):
+                out.write(topic, message, time, connection_header=header)
+    with Bag(tmp_path / "copy.bag") as bag:
+        assert publishers(bag) == latched_12
+
+
+def test_a_zero_time_is_no_limit() -> None:
+    with Bag(CORPUS / "rosbag/recorded.bag") as bag:
+        count = len(list(bag))
+        for zero in (Time(), 0, 0.0):
+            assert len(list(bag.read_messages(start_time=zero, end_time=zero))) == count > 0
+        assert not list(bag.read_messages(end_time=Time(0, 1)))
+
+
+CONSTANTS = """\
+int32 MINUS=-1  # one
+float64 HALF=0.5
+bool YES=True
+bool NO=0
+string TEXT= it's # all text
+int8 from=3
+int8 INVALID=zero
+int8 value=4
+int8 serialize=5
+int8 __init__=6
+int8 value
+pkg/Status status
+===
+MSG: pkg/Status
+uint8 OK=1
+uint8 status
+"""
+
+
+def test_constants(tmp_path: pathlib.Path) -> None:
+    with Bag(CORPUS / "rosbag/types-constants.bag") as bag:
+        message = next(iter(bag)).message
+    assert (message.A, message.S) == (-1, "a # b") == (type(message).A, type(message).S)
+    assert pickle.loads(pickle.dumps(message)).A == -1 and message.__slots__ == ["x"]
+    with Bag(crafted.bag(tmp_path / "a.bag", "pkg/All", CONSTANTS, [b"\x07\x01"])) as bag:
+        message = next(iter(bag)).message
+    assert (message.MINUS, message.HALF, message.TEXT, message.from_) == (-1, 0.5, "it's # all text", 3)
+    assert message.YES is True and message.NO is False and message.status.status == message.status.OK == 1
+    # Names that the class needs for itself, and invalid values, are left out.
+    assert message.value == 7 and callable(message.serialize) and not hasattr(message, "INVALID")
+    assert type(message)(value=8).value == 8
+
+
+def test_types_are_checked() -> None:
+    with Bag(CORPUS / "rosbag/types-nested.bag") as bag:
+        message = next(iter(bag)).message
+    assert message._get_types() == message._slot_types and message._has_header
+    message._check_types()
+    with pytest.raises(SerializationError, match="why"):
+        message._check_types(ValueError("why"))
+    message.one.a = -1
+    with pytest.raises(SerializationError, match="field one must be of type pkg/Leaf"):
+        message._check_types()
 
 
 def test_errors(tmp_path: pathlib.Path) -> None:

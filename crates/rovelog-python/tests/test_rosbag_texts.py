@@ -16,7 +16,7 @@ import pytest
 from conftest import CORPUS, REAL
 
 from rovelog import RovelogError
-from rovelog.compat.rosbag import Bag, ROSBagException
+from rovelog.compat.rosbag import Bag, Message, ROSBagException
 
 DEFINITION = """\
 Header header
@@ -136,6 +136,21 @@ def texts(path: pathlib.Path, most: int = 300) -> list[tuple[str, str, bytes, st
     return found
 
 
+def types(path: pathlib.Path) -> dict[tuple[str, str], list[tuple[object, ...]]]:
+    """Returns (type, definition) of the messages in a bag -> description of each nested type."""
+    with Bag(path) as bag:
+        return {(found.made._type, found.made._full_text): nested(found.made) for found in bag._known if found.made is not found.undecoded}
+
+
+def nested(made: type[Message]) -> list[tuple[object, ...]]:
+    found: list[tuple[object, ...]] = []
+    for _, _, inner in made._parts:
+        if inner is not None:
+            constants = {name: value for name, value in vars(inner).items() if name[0] != "_" and isinstance(value, (str, int, float))}
+            found += [(inner._type, inner._md5sum, inner._full_text, inner._slot_types, constants), *nested(inner)]
+    return found
+
+
 def test_texts_are_those_of_genpy(tmp_path: pathlib.Path) -> None:
     path = crafted.bag(tmp_path / "a.bag", "pkg/All", DEFINITION, [PAYLOAD])
     ((_, _, _, said),) = texts(path)
@@ -164,13 +179,15 @@ def test_every_bag_against_genpy(tmp_path: pathlib.Path) -> None:
     if python is None:
         pytest.skip("SKIPPED: genpy is not installed (python3-genpy)")
     found: list[tuple[str, str, bytes, str]] = []
+    found_types: dict[tuple[str, str], list[tuple[object, ...]]] = {}
     for path in sorted(REAL.glob("rosbag12/*.bag")) + sorted(CORPUS.glob("rosbag/*.bag")):
         # Files that are no bags and truncated payloads have other tests.
         with contextlib.suppress(ROSBagException, RovelogError), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found += texts(path)
-    assert len(found) > 100
-    (tmp_path / "texts").write_bytes(pickle.dumps(found))
+            found_types |= types(path)
+    assert len(found) > 100 and sum(map(len, found_types.values())) > 100
+    (tmp_path / "texts").write_bytes(pickle.dumps((found, found_types)))
     script = pathlib.Path(__file__).with_name("genpy_check.py")
     done = subprocess.run([python, str(script), str(tmp_path / "texts")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -16,8 +16,9 @@ import sys
 import types
 from typing import Any
 
+import crafted
 import pytest
-from conftest import REAL, is_altered, over, real_file
+from conftest import CORPUS, REAL, is_altered, over, real_file
 
 import rovelog
 from rovelog.compat.rosbag import Bag, Compression, Duration, Message, ROSBagException, ROSBagUnindexedException, Time, bag
@@ -163,6 +164,41 @@ def test_messages_are_made_of_values() -> None:
         kind(nothing=1)
     with pytest.raises(TypeError):
         kind(1)
+
+
+def test_nested_messages_are_written(tmp_path: pathlib.Path) -> None:
+    """The types of fields have MD5 sums and definitions, so parts of a message can be written."""
+    with Bag(CORPUS / "rosbag/types-nested.bag") as read:
+        message = next(iter(read)).message
+    with Bag(tmp_path / "parts.bag", "w") as out:
+        out.write("/header", message.header, Time(1))
+        out.write("/leaf", message.two, Time(2))
+    with Bag(tmp_path / "parts.bag") as read:
+        (_, header, _), (_, leaf, _) = read
+        assert (header, leaf) == (message.header, message.two)
+        types = read.get_type_and_topic_info().msg_types
+        assert types == {"pkg/Leaf": message.one._md5sum, "std_msgs/Header": "2176decaecbce78abc3b96ef049fabed"}
+    assert leaf._full_text == message.one._full_text == "uint16 a\nstring s\n"
+    assert not rovelog.open(tmp_path / "parts.bag").problems
+    line = "=" * 80
+    definition = f"B b\n{line}\nMSG: pkg/B\nC[2] c\n{line}\nMSG: pkg/C\nint8 x"
+    with Bag(crafted.bag(tmp_path / "a.bag", "pkg/A", definition, [b"\1\2"])) as read:
+        message = next(iter(read)).message
+    assert message._full_text == definition and message.b.c[1]._full_text == "int8 x"
+    assert message.b._full_text == f"C[2] c\n{line}\nMSG: pkg/C\nint8 x"
+
+
+def test_messages_without_a_definition(tmp_path: pathlib.Path) -> None:
+    with Bag(CORPUS / "rosbag/definition-missing.bag") as read:
+        ((topic, raw, time, header),) = itertools.islice(read.read_messages(raw=True, return_connection_header=True), 1)
+        message = next(iter(read)).message
+    with Bag(tmp_path / "a.bag", "w") as out:
+        with pytest.raises(ROSBagException, match="no definition of its type"):
+            out.write(topic, message, time)
+        assert not out._chunks and out.get_message_count() == 0
+        out.write("/raw", raw, time, raw=True)
+        out.write(topic, message, time, connection_header=header)
+    assert [row[2] for row in rows(tmp_path / "a.bag")] == [raw[1]] * 2
 
 
 def test_write_read_append(tmp_path: pathlib.Path) -> None:

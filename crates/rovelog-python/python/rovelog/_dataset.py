@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
+from rovelog._metadata import Info
 from rovelog._types import TopicColumns, Window
 
 FORMAT = ds.IpcFileFormat()
@@ -28,6 +29,12 @@ NO_FILE = pa.py_buffer(b"")
 """Content of fragments that are only tested against filters and never read."""
 MAX_TIME = (1 << 63) - 1
 """The largest time that fits into 64 bits."""
+
+
+class DatasetTopic(TopicColumns, Protocol):
+    """The part of `Topic` that datasets need."""
+
+    _info: Info
 
 
 class TopicDataset(ds.FileSystemDataset):
@@ -38,7 +45,7 @@ class TopicDataset(ds.FileSystemDataset):
     in memory with the whole topic, which is created on the first access.
     """
 
-    def __init__(self, topic: TopicColumns) -> None:
+    def __init__(self, topic: DatasetTopic) -> None:
         self._topic = topic
         memory = fs.PyFileSystem(_Memory(cache(lambda: _arrow_file(topic))))  # type: ignore[abstract]
         whole = FORMAT.make_fragment("topic.arrow", memory)
@@ -49,8 +56,8 @@ class TopicDataset(ds.FileSystemDataset):
     ) -> ds.Scanner:
         """Returns a scanner that decodes only the columns that `columns` and `filter` use.
 
-        Times that the filter excludes are not decoded either, if the filter compares `t_ns` or
-        `time`.
+        Times that the filter excludes are not decoded either, if the filter compares `t_ns`. A
+        comparison of `time` has the same effect if the offset from UTC is constant.
         """
         options = self._with_earlier({"columns": columns, "filter": filter, **options})
         columns, filter = options["columns"], options["filter"]
@@ -128,8 +135,10 @@ class TopicDataset(ds.FileSystemDataset):
 
     @cached_property
     def _offset(self) -> int | None:
-        """Difference between `time` and `t_ns` in ns. None if the log has no UTC."""
-        if "time" not in self._times:
+        """Difference between `time` and `t_ns` in ns. None if the log has no UTC, or if the
+        difference changes during the log.
+        """
+        if "time" not in self._times or self._topic._info.utc_knots:
             return None
         for batch in self._topic.select().batches():
             rows = pa.table(batch).drop_null()
@@ -183,7 +192,7 @@ def _batches(topic: TopicColumns) -> Iterator[pa.RecordBatch]:
         yield from pa.table(table).to_batches()
 
 
-def _restore(topic: TopicColumns, filter: ds.Expression | None) -> TopicDataset:
+def _restore(topic: DatasetTopic, filter: ds.Expression | None) -> TopicDataset:
     """Creates a dataset from the values in its pickle."""
     dataset = TopicDataset(topic)
     return dataset if filter is None else dataset.filter(filter)

@@ -10,6 +10,8 @@ and `"-30s"` is 35 000 000 000.
 from __future__ import annotations
 
 import datetime as dt
+import numbers
+import operator
 
 from rovelog import _core
 from rovelog._errors import NoUtcError, RovelogError
@@ -47,14 +49,29 @@ def span_ns(span: str | int | dt.timedelta) -> int:
     """
     if isinstance(span, str):
         return duration_ns(span)
-    return timedelta_ns(span) if isinstance(span, dt.timedelta) else span
+    if isinstance(span, dt.timedelta):
+        return timedelta_ns(span)
+    nanos = _integer(span)
+    if nanos is None:
+        raise TypeError(f"a duration must be an int, a str or a timedelta, not {type(span).__name__}")
+    return nanos
 
 
 def timedelta_ns(delta: dt.timedelta) -> int:
     """Returns a timedelta in ns, exactly. `total_seconds` is a float, which rounds long
     durations.
     """
-    return (delta.days * 86400 + delta.seconds) * 10**9 + delta.microseconds * 1000
+    # A pandas.Timedelta is also a timedelta, and has nanoseconds.
+    nanos: int = getattr(delta, "nanoseconds", 0)
+    return (delta.days * 86400 + delta.seconds) * 10**9 + delta.microseconds * 1000 + nanos
+
+
+def _integer(value: object) -> int | None:
+    """Converts an integer, such as an `int` or a `numpy.int64`, to an `int`. Returns None for all
+    other types.
+    """
+    # `bool` is a subclass of `int`, but True is not a time.
+    return operator.index(value) if isinstance(value, numbers.Integral) and not isinstance(value, bool) else None
 
 
 def to_datetime(unix_ns: int) -> dt.datetime:
@@ -85,9 +102,11 @@ def resolve(time: TimeLike | None, info: Info, *, is_end: bool = False) -> int |
     If the clock was set back during the log, a UTC time can occur twice. The start of a window is
     then the first occurrence and the end is the last one, so that the window contains both.
     """
-    # `bool` is a subclass of `int`, but True is not a time.
-    if time is None or (isinstance(time, int) and not isinstance(time, bool)):
-        return time
+    if time is None:
+        return None
+    integer = _integer(time)
+    if integer is not None:
+        return integer
     if isinstance(time, dt.timedelta):
         return _limit(info.data_start_ns, "start") + timedelta_ns(time)
     if isinstance(time, dt.datetime):
@@ -137,9 +156,10 @@ def unix_ns(time: int | str | dt.datetime) -> int:
         if time.tzinfo is None:
             raise ValueError("a time without a time zone is not UTC; write, for example, 2026-05-20T12:01:05Z")
         return timedelta_ns(time - EPOCH)
-    if isinstance(time, bool) or not isinstance(time, int):
+    integer = _integer(time)
+    if integer is None:
         raise TypeError(f"a UTC time must be an int, a str or a datetime, not {type(time).__name__}")
-    return time
+    return integer
 
 
 def _limit(nanos: int | None, which: str) -> int:

@@ -109,6 +109,23 @@ message.
 """
 
 
+class BagType(TypedDict):
+    """A message type in a bag."""
+
+    name: str
+    md5: str
+    text: str
+    """Text of this type, without the texts of nested types."""
+    fields: list[tuple[str, str, int | None]]
+    """Fields: name, type, and if the field is a message, the index of its type in the list."""
+    constants: list[tuple[str, str, str]]
+    """Constants: type, name, and value as written in the text."""
+
+
+BagPublisher = tuple[bool, Optional[str]]
+"""Publisher of messages in a bag: whether it is latching, and the name of its node if known."""
+
+
 class BagConnection(TypedDict):
     """Facts about a connection, which are returned together with every message of this connection.
     """
@@ -119,7 +136,10 @@ class BagConnection(TypedDict):
     maker: BagMaker
     undecoded: type
     """Class for messages that the definition cannot decode. They contain the payload as bytes."""
-    header: dict[str, str] | None
+    headers: dict[BagPublisher, dict[str, Any] | None]
+    """Connection header for each publisher. None if its messages are skipped."""
+    header: dict[str, Any] | None
+    """Connection header for other publishers. None if their messages are skipped."""
 
 
 LogFile = tuple[str, int, int]

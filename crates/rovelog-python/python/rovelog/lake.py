@@ -49,7 +49,7 @@ class Changed(NamedTuple):
     """Folder of a changed table -> its new version."""
     refused: dict[str, str]
     """Folder of a table that cannot be a Delta table -> reason. Its Parquet files can still be
-    read.
+    read. If an earlier call created the Delta table, it lacks the logs that were added since then.
     """
 
 
@@ -119,7 +119,7 @@ def delta(lake: str | os.PathLike[str]) -> Changed:
         for table, files in _tables(root).items():
             try:
                 version = _update(root / table, files)
-            except _TooDeepError as error:
+            except _RefusedError as error:
                 changed.refused[table] = str(error)
                 continue
             if version is not None:
@@ -203,17 +203,20 @@ def _schema(folder: pathlib.Path, names: list[str], month: list[str]) -> Any:
     one_each = {name.rsplit("-", 1)[-1] if month else "": name for name in names}
     schemas = [pq.read_schema(folder / name).remove_metadata() for _, name in sorted(one_each.items())]
     # A column may have a narrower type in older files. The permissive mode chooses the wider type.
-    united = pa.unify_schemas(schemas, promote_options="permissive") if schemas else pa.schema([])
+    try:
+        united = pa.unify_schemas(schemas, promote_options="permissive") if schemas else pa.schema([])
+    except pa.ArrowTypeError as error:
+        raise _RefusedError(f"the type of a column differs between files, and no type can represent both: {error}") from error
     levels = max((_levels(field.type) for field in united), default=0)
     if levels > MAX_DEPTH:
-        raise _TooDeepError(f"the columns are nested {levels} levels deep, but Delta supports only {MAX_DEPTH}")
+        raise _RefusedError(f"the columns are nested {levels} levels deep, but Delta supports only {MAX_DEPTH}")
     for name in month:
         united = united.append(pa.field(name, pa.string()))
     return united
 
 
-class _TooDeepError(Exception):
-    """The columns of a table are nested deeper than Delta readers accept."""
+class _RefusedError(Exception):
+    """The columns of a table cannot be those of a Delta table."""
 
 
 def _levels(type: Any) -> int:

@@ -34,6 +34,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+import pathlib
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -220,7 +221,10 @@ class RovelogReader(_Rows, DataSourceReader):
             if isinstance(filter, (EqualTo, LessThan, LessThanOrEqual)):
                 end = value + (not isinstance(filter, LessThan))
                 wanted[f"end_{unit}"] = min(end, wanted.get(f"end_{unit}", end))
-            return True
+            # If the clock was set back during a log, its rows are not ordered by UTC. The rows from
+            # the first match to the last one then include rows that do not match, so the engine
+            # must apply filters on `time` again.
+            return name == "t_ns"
         return False
 
 
@@ -236,27 +240,57 @@ def _empty_split() -> str:
     return json.dumps({"rovelog_split": 1, "ordinal": 0, "base": "", "parts": []})
 
 
+Position = tuple[int, str]
+"""Position of a log in a stream: time at which it arrived, in microseconds since 1970, then path."""
+
+
 class RovelogStream(_Rows, DataSourceStreamReader):
-    """Reads logs that are added to a folder, ordered by modification time."""
+    """Reads logs that are added to a folder, in the order in which they arrive."""
+
+    def __init__(self, selection: _Selection, schema: StructType) -> None:
+        super().__init__(selection, schema)
+        self.latest: Position = (-1, "")
 
     def initialOffset(self) -> dict[str, Any]:
         """Returns the offset before the first log."""
-        return {"changed_us": -1, "log": ""}
+        return _offset((-1, ""))
 
-    def latestOffset(self, *limits: Any) -> dict[str, Any]:
-        """Returns the offset after the last complete log."""
+    def latestOffset(self, start: dict[str, Any] | None = None, *limits: Any) -> dict[str, Any]:
+        """Returns the offset after the last complete log. It is never less than `start`, the result
+        of the previous call, which Spark passes since version 4.2.
+        """
         until = (time.time() - self.selection.settle) * 1e6
-        complete = [_position(log) for log in self.selection.logs() if log[2] <= until]
-        changed_us, log = max(complete, default=(-1, ""))
-        return {"changed_us": changed_us, "log": log}
+        known = [self.latest] if start is None else [self.latest, _position(start)]
+        complete = [at for at in map(_arrival, self.selection.logs()) if at[0] <= until]
+        # If the last logs were deleted, a smaller offset would make the stream repeat logs.
+        self.latest = max(known + complete)
+        return _offset(self.latest)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Returns the partitions of the logs after `start`, up to and including `end`."""
-        after, until = ((offset["changed_us"], offset["log"]) for offset in (start, end))
-        logs = [log for log in self.selection.logs() if after < _position(log) <= until]
+        after, until = _position(start), _position(end)
+        logs = [log for log in self.selection.logs() if after < _arrival(log) <= until]
         return self.selection.splits(logs) if logs else [_Split(_empty_split())]
 
 
-def _position(log: LogFile) -> tuple[int, str]:
-    """Returns the position of a log in the stream: modification time, then path."""
-    return log[2], log[0]
+def _offset(position: Position) -> dict[str, Any]:
+    changed_us, log = position
+    return {"changed_us": changed_us, "log": log}
+
+
+def _position(offset: dict[str, Any]) -> Position:
+    return offset["changed_us"], offset["log"]
+
+
+def _arrival(log: LogFile) -> Position:
+    """Returns the position of a log in the stream.
+
+    A copied or unpacked log can keep an old modification time. So the time of the last change of
+    the file's metadata counts too, which the system sets when the file is created or moved.
+    """
+    path, _, changed_us = log
+    # A log in an archive has the times of the archive. A log at an address is not a local file, and
+    # has only a modification time.
+    places = [pathlib.Path(path), *pathlib.Path(path).parents]
+    file = next((place for place in places if place.is_file()), None)
+    return (changed_us if file is None else max(changed_us, file.stat().st_ctime_ns // 1000)), path

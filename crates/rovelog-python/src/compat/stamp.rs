@@ -4,35 +4,49 @@ use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError, PyZeroDivisionError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyDict, PyTuple, PyType};
 
 const NANOS: i64 = 1_000_000_000;
 
-/// Seconds passed by Python, as an integer or as a float.
-#[derive(FromPyObject)]
-enum Seconds {
+/// A number passed by Python, as an integer or as a float.
+#[derive(Clone, Copy, FromPyObject)]
+enum Number {
     Whole(i64),
     Float(f64),
 }
 
-impl Seconds {
-    /// Returns these seconds plus `nsecs` nanoseconds, in normalized form.
-    ///
-    /// Like genpy, returns an exception if the seconds are a float and `nsecs` is not zero.
-    fn with(self, nsecs: i64) -> PyResult<(i64, i64)> {
+impl Number {
+    /// Returns the number without its fraction.
+    fn truncated(self) -> PyResult<i64> {
         match self {
-            Self::Whole(secs) => Ok((secs, nsecs)),
-            Self::Float(_) if nsecs != 0 => {
-                Err(PyValueError::new_err("nanoseconds cannot be combined with float seconds"))
-            }
-            Self::Float(secs) if secs.is_finite() => {
-                let whole = secs.trunc();
-                #[expect(clippy::cast_possible_truncation, reason = "saturates far outside of any time")]
-                Ok(normalized(whole as i64, ((secs - whole) * 1e9) as i64))
-            }
-            Self::Float(_) => Err(PyValueError::new_err("the seconds are not a finite number")),
+            Self::Whole(number) => Ok(number),
+            #[expect(clippy::cast_possible_truncation, reason = "saturates far outside of any time")]
+            Self::Float(number) if number.is_finite() => Ok(number.trunc() as i64),
+            Self::Float(_) => Err(PyValueError::new_err("a time cannot be made of infinity or NaN")),
         }
     }
+
+    fn is_zero(self) -> bool {
+        match self {
+            Self::Whole(number) => number == 0,
+            Self::Float(number) => number == 0.0,
+        }
+    }
+}
+
+/// Returns normalized seconds and nanoseconds for the arguments of a constructor.
+///
+/// As in genpy, nanoseconds may be a float, which is truncated. Float seconds cannot be combined
+/// with nanoseconds.
+fn seconds_and_nanos(secs: Number, nsecs: Number) -> PyResult<(i64, i64)> {
+    let nsecs = match secs {
+        Number::Whole(_) => nsecs,
+        Number::Float(secs) if nsecs.is_zero() => Number::Float(secs.fract() * 1e9),
+        Number::Float(_) => {
+            return Err(PyValueError::new_err("nanoseconds cannot be combined with float seconds"));
+        }
+    };
+    Ok(normalized(secs.truncated()?, nsecs.truncated()?))
 }
 
 /// Normalizes a time so that its nanoseconds are at least zero and less than one second. For
@@ -44,10 +58,12 @@ fn normalized(secs: i64, nsecs: i64) -> (i64, i64) {
 /// Defines a class with the methods that `Time` and `Duration` have in common.
 ///
 /// `$validate` is a function that checks new values. `$sums` are additional methods of the class.
+/// As in genpy, Python classes can be derived from the class. Operators and `from_sec` then return
+/// objects of the derived class.
 macro_rules! stamp {
     ($class:ident, $what:literal, $validate:path, { $($sums:item)* }) => {
         #[doc = $what]
-        #[pyclass(get_all, set_all, from_py_object, module = "rovelog.compat.rosbag")]
+        #[pyclass(subclass, get_all, set_all, from_py_object, module = "rovelog.compat.rosbag")]
         #[derive(Clone)]
         pub(crate) struct $class {
             pub(crate) secs: i64,
@@ -59,25 +75,54 @@ macro_rules! stamp {
                 i128::from(self.secs) * i128::from(NANOS) + i128::from(self.nsecs)
             }
 
-            pub(crate) fn normalized(secs: i64, nsecs: i64) -> Self {
-                let (secs, nsecs) = normalized(secs, nsecs);
-                Self { secs, nsecs }
+            /// Returns the seconds and the nanoseconds of this value plus `secs` and `nsecs`.
+            /// Scripts may set them to any 64-bit number, so sums saturate instead of overflowing.
+            fn plus(&self, secs: i64, nsecs: i64) -> (i64, i64) {
+                (self.secs.saturating_add(secs), self.nsecs.saturating_add(nsecs))
+            }
+
+            /// Returns the seconds and the nanoseconds of this value minus `secs` and `nsecs`.
+            fn minus(&self, secs: i64, nsecs: i64) -> (i64, i64) {
+                (self.secs.saturating_sub(secs), self.nsecs.saturating_sub(nsecs))
             }
         }
 
         #[pymethods]
         impl $class {
+            /// Names of the attributes. Scripts read them to handle times like messages.
+            #[classattr]
+            #[pyo3(name = "__slots__")]
+            fn slots() -> [&'static str; 2] {
+                ["secs", "nsecs"]
+            }
+
+            #[classattr]
+            #[pyo3(name = "_slot_types")]
+            fn slot_types() -> [&'static str; 2] {
+                ["int32", "int32"]
+            }
+
+            // The arguments are ignored here, because they are those of `__init__` in a derived
+            // class.
             #[new]
-            #[pyo3(signature = (secs=Seconds::Whole(0), nsecs=0), text_signature = "(secs=0, nsecs=0)")]
-            fn new(secs: Seconds, nsecs: i64) -> PyResult<Self> {
-                let (secs, nsecs) = secs.with(nsecs)?;
-                $validate(Self::normalized(secs, nsecs))
+            #[pyo3(signature = (*_args, **_kwargs), text_signature = "(secs=0, nsecs=0)")]
+            fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
+                Self { secs: 0, nsecs: 0 }
+            }
+
+            #[pyo3(signature = (secs=Number::Whole(0), nsecs=Number::Whole(0)))]
+            fn __init__(&mut self, secs: Number, nsecs: Number) -> PyResult<()> {
+                let (secs, nsecs) = seconds_and_nanos(secs, nsecs)?;
+                $validate(Self { secs, nsecs }).map(|valid| *self = valid)
             }
 
             /// Creates a time or a duration from a number of seconds.
-            #[staticmethod]
-            fn from_sec(float_secs: f64) -> PyResult<Self> {
-                Self::new(Seconds::Float(float_secs), 0)
+            #[classmethod]
+            fn from_sec<'py>(
+                class: &Bound<'py, PyType>,
+                float_secs: f64,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                class.call1(seconds_and_nanos(Number::Float(float_secs), Number::Whole(0))?)
             }
 
             /// Returns the seconds as a float. The result is rounded, because a float has 53 bits.
@@ -141,9 +186,13 @@ macro_rules! stamp {
                 self.nanos().to_string()
             }
 
-            fn __reduce__(this: &Bound<'_, Self>) -> (Py<PyAny>, (), (i64, i64)) {
-                let held = this.borrow();
-                (this.get_type().into_any().unbind(), (), (held.secs, held.nsecs))
+            fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+                let py = this.py();
+                // Unpickling does not call `__init__`, which may require arguments in a derived
+                // class.
+                let new = py.import(intern!(py, "copyreg"))?.getattr(intern!(py, "__newobj__"))?;
+                let stamp = this.borrow();
+                (new, (this.get_type(),), (stamp.secs, stamp.nsecs)).into_pyobject(py)
             }
 
             fn __setstate__(&mut self, state: (i64, i64)) {
@@ -275,132 +324,125 @@ fn check_time(time: Time) -> PyResult<Time> {
     if time.secs < 0 { Err(PyTypeError::new_err("a Time cannot be negative")) } else { Ok(time) }
 }
 
+/// Returns a duration as a Python object.
+fn duration(py: Python<'_>, (secs, nsecs): (i64, i64)) -> PyResult<Bound<'_, PyAny>> {
+    py.get_type::<Duration>().call1((secs, nsecs))
+}
+
 stamp!(Time, "A point in time: seconds and nanoseconds.", check_time, {
     /// Returns the seconds as a float, like `to_sec`.
     fn to_time(&self) -> f64 {
         self.to_sec()
     }
 
-    fn __add__(&self, other: Other) -> PyResult<Self> {
+    fn __add__<'py>(this: &Bound<'py, Self>, other: Other) -> PyResult<Bound<'py, PyAny>> {
+        let time = this.borrow().clone();
         match other {
-            // Scripts may set the seconds to any 64-bit number. So sums saturate instead of
-            // overflowing.
-            Other::Duration(other) => check_time(Self::normalized(
-                self.secs.saturating_add(other.secs),
-                self.nsecs.saturating_add(other.nsecs),
-            )),
+            Other::Duration(span) => this.get_type().call1(time.plus(span.secs, span.nsecs)),
             Other::Time(_) => Err(PyTypeError::new_err("two Times cannot be added")),
         }
     }
 
-    fn __radd__(&self, other: Other) -> PyResult<Self> {
-        self.__add__(other)
+    fn __radd__<'py>(this: &Bound<'py, Self>, other: Other) -> PyResult<Bound<'py, PyAny>> {
+        Self::__add__(this, other)
     }
 
-    fn __sub__<'py>(&self, py: Python<'py>, other: Other) -> PyResult<Bound<'py, PyAny>> {
-        let span = |secs, nsecs| (self.secs.saturating_sub(secs), self.nsecs.saturating_sub(nsecs));
+    fn __sub__<'py>(this: &Bound<'py, Self>, other: Other) -> PyResult<Bound<'py, PyAny>> {
+        let time = this.borrow().clone();
         match other {
-            Other::Time(other) => {
-                let (secs, nsecs) = span(other.secs, other.nsecs);
-                Ok(Bound::new(py, Duration::normalized(secs, nsecs))?.into_any())
-            }
-            Other::Duration(other) => {
-                let (secs, nsecs) = span(other.secs, other.nsecs);
-                Ok(Bound::new(py, check_time(Self::normalized(secs, nsecs))?)?.into_any())
-            }
+            Other::Time(other) => duration(this.py(), time.minus(other.secs, other.nsecs)),
+            Other::Duration(span) => this.get_type().call1(time.minus(span.secs, span.nsecs)),
         }
     }
 
-    fn __rsub__(&self, other: Other) -> PyResult<Duration> {
+    fn __rsub__<'py>(&self, py: Python<'py>, other: Other) -> PyResult<Bound<'py, PyAny>> {
         match other {
-            Other::Time(other) => Ok(Duration::normalized(
-                other.secs.saturating_sub(self.secs),
-                other.nsecs.saturating_sub(self.nsecs),
-            )),
+            Other::Time(other) => duration(py, other.minus(self.secs, self.nsecs)),
             Other::Duration(_) => Err(PyTypeError::new_err("a Time cannot be subtracted from a Duration")),
         }
     }
 });
 
 stamp!(Duration, "A span of time: seconds and nanoseconds.", Ok, {
-    fn __add__<'py>(&self, py: Python<'py>, other: Other) -> PyResult<Bound<'py, PyAny>> {
+    fn __add__<'py>(this: &Bound<'py, Self>, other: Other) -> PyResult<Bound<'py, PyAny>> {
+        let span = this.borrow().clone();
         match other {
-            Other::Time(time) => Ok(Bound::new(py, time.__add__(Other::Duration(self.clone()))?)?.into_any()),
-            Other::Duration(other) => {
-                let (secs, nsecs) =
-                    (self.secs.saturating_add(other.secs), self.nsecs.saturating_add(other.nsecs));
-                Ok(Bound::new(py, Self::normalized(secs, nsecs))?.into_any())
-            }
+            Other::Time(time) => this.py().get_type::<Time>().call1(time.plus(span.secs, span.nsecs)),
+            Other::Duration(other) => this.get_type().call1(span.plus(other.secs, other.nsecs)),
         }
     }
 
-    fn __radd__<'py>(&self, py: Python<'py>, other: Other) -> PyResult<Bound<'py, PyAny>> {
-        self.__add__(py, other)
+    fn __radd__<'py>(this: &Bound<'py, Self>, other: Other) -> PyResult<Bound<'py, PyAny>> {
+        Self::__add__(this, other)
     }
 
-    fn __sub__(&self, other: Other) -> PyResult<Self> {
+    fn __sub__<'py>(this: &Bound<'py, Self>, other: Other) -> PyResult<Bound<'py, PyAny>> {
+        let span = this.borrow().clone();
         match other {
-            Other::Duration(other) => Ok(Self::normalized(
-                self.secs.saturating_sub(other.secs),
-                self.nsecs.saturating_sub(other.nsecs),
-            )),
+            Other::Duration(other) => this.get_type().call1(span.minus(other.secs, other.nsecs)),
             Other::Time(_) => Err(PyTypeError::new_err("a Time cannot be subtracted from a Duration")),
         }
     }
 
-    fn __rsub__<'py>(&self, py: Python<'py>, other: Other) -> PyResult<Bound<'py, PyAny>> {
+    fn __rsub__<'py>(this: &Bound<'py, Self>, other: Other) -> PyResult<Bound<'py, PyAny>> {
+        let span = this.borrow().clone();
         match other {
-            Other::Time(time) => time.__sub__(py, Other::Duration(self.clone())),
-            Other::Duration(span) => {
-                Ok(Bound::new(py, span.__sub__(Other::Duration(self.clone()))?)?.into_any())
+            Other::Time(time) => this.py().get_type::<Time>().call1(time.minus(span.secs, span.nsecs)),
+            Other::Duration(other) => this.get_type().call1(other.minus(span.secs, span.nsecs)),
+        }
+    }
+
+    fn __neg__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let span = this.borrow().clone();
+        this.get_type().call1((span.secs.saturating_neg(), span.nsecs.saturating_neg()))
+    }
+
+    fn __abs__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let is_negative = this.borrow().secs < 0;
+        if is_negative { Self::__neg__(this) } else { Ok(this.clone().into_any()) }
+    }
+
+    fn __mul__<'py>(this: &Bound<'py, Self>, by: Number) -> PyResult<Bound<'py, PyAny>> {
+        let span = this.borrow().clone();
+        match by {
+            Number::Whole(by) => {
+                this.get_type().call1((span.secs.saturating_mul(by), span.nsecs.saturating_mul(by)))
             }
+            Number::Float(by) => Self::from_sec(&this.get_type(), span.to_sec() * by),
         }
     }
 
-    fn __neg__(&self) -> Self {
-        Self::normalized(self.secs.saturating_neg(), self.nsecs.saturating_neg())
+    fn __rmul__<'py>(this: &Bound<'py, Self>, by: Number) -> PyResult<Bound<'py, PyAny>> {
+        Self::__mul__(this, by)
     }
 
-    fn __abs__(&self) -> Self {
-        if self.secs < 0 { self.__neg__() } else { self.clone() }
-    }
-
-    fn __mul__(&self, by: Seconds) -> PyResult<Self> {
+    fn __truediv__<'py>(this: &Bound<'py, Self>, by: Divisor) -> PyResult<Bound<'py, PyAny>> {
+        let quotient = this.borrow().to_sec() / by.value()?;
         match by {
-            Seconds::Whole(by) => {
-                Ok(Self::normalized(self.secs.saturating_mul(by), self.nsecs.saturating_mul(by)))
-            }
-            Seconds::Float(by) => Self::from_sec(self.to_sec() * by),
+            Divisor::Number(_) => Self::from_sec(&this.get_type(), quotient),
+            Divisor::Duration(_) => Ok(quotient.into_pyobject(this.py())?.into_any()),
         }
     }
 
-    fn __rmul__(&self, by: Seconds) -> PyResult<Self> {
-        self.__mul__(by)
-    }
-
-    fn __truediv__<'py>(&self, py: Python<'py>, by: Divisor) -> PyResult<Bound<'py, PyAny>> {
-        let quotient = self.to_sec() / by.value()?;
+    fn __floordiv__<'py>(this: &Bound<'py, Self>, by: Divisor) -> PyResult<Bound<'py, PyAny>> {
+        let (quotient, _) = floored(this.borrow().to_sec(), by.value()?);
         match by {
-            Divisor::Number(_) => Ok(Bound::new(py, Self::from_sec(quotient)?)?.into_any()),
-            Divisor::Duration(_) => Ok(quotient.into_pyobject(py)?.into_any()),
-        }
-    }
-
-    fn __floordiv__<'py>(&self, py: Python<'py>, by: Divisor) -> PyResult<Bound<'py, PyAny>> {
-        let (quotient, _) = floored(self.to_sec(), by.value()?);
-        match by {
-            Divisor::Number(_) => Ok(Bound::new(py, Self::from_sec(quotient)?)?.into_any()),
+            Divisor::Number(_) => Self::from_sec(&this.get_type(), quotient),
             #[expect(clippy::cast_possible_truncation, reason = "saturates far outside of any count")]
-            Divisor::Duration(_) => Ok((quotient as i64).into_pyobject(py)?.into_any()),
+            Divisor::Duration(_) => Ok((quotient as i64).into_pyobject(this.py())?.into_any()),
         }
     }
 
-    fn __mod__(&self, by: Divisor) -> PyResult<Self> {
-        Self::from_sec(floored(self.to_sec(), by.value()?).1)
+    fn __mod__<'py>(this: &Bound<'py, Self>, by: Divisor) -> PyResult<Bound<'py, PyAny>> {
+        let (_, rest) = floored(this.borrow().to_sec(), by.value()?);
+        Self::from_sec(&this.get_type(), rest)
     }
 
-    fn __divmod__<'py>(&self, py: Python<'py>, by: Divisor) -> PyResult<(Bound<'py, PyAny>, Self)> {
-        let rest = Self::from_sec(floored(self.to_sec(), by.value()?).1)?;
-        Ok((self.__floordiv__(py, by)?, rest))
+    fn __divmod__<'py>(
+        this: &Bound<'py, Self>,
+        by: Divisor,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (_, rest) = floored(this.borrow().to_sec(), by.value()?);
+        Ok((Self::__floordiv__(this, by)?, Self::from_sec(&this.get_type(), rest)?))
     }
 });

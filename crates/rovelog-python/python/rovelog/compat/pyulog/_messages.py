@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -31,8 +31,9 @@ TYPES: dict[str, tuple[str, int, Any]] = {
 pyulog.
 """
 LEVELS = ("EMERGENCY", "ALERT", "CRITICAL", "ERROR", "WARNING", "NOTICE", "INFO", "DEBUG")
-TYPE = re.compile(r"(\w+)(?:\[(\d+)\])?")
+TYPE = re.compile(r"([^\[\]]+)(?:\[(\d+)\])?")
 """A type with an optional array length: `float[4]`."""
+T = TypeVar("T")
 
 
 class _Comparable:
@@ -78,7 +79,7 @@ class MessageFormat(_Comparable):
             kind, _, field_name = re.sub(r"\s+", " ", field, count=1).partition(" ")
             match = TYPE.fullmatch(kind)
             if match is None:
-                raise KeyError(kind)
+                raise ValueError(f"`{kind}` is not a type")
             self.fields.append((match[1], int(match[2] or 0), field_name))
 
 
@@ -166,10 +167,13 @@ class OtherMessages:
 
     `found` contains (type, payload, True if in the data section, largest timestamp of the rows
     before).
+
+    As in pyulog, a message that cannot be parsed is skipped.
     """
 
     def __init__(self, found: list[tuple[int, bytes, bool, int]], errors: str) -> None:
         self._errors = errors
+        self._skipped = False
         self._by_kind: dict[str, list[tuple[bytes, bool, int]]] = {}
         for kind, payload, in_data, last in found:
             self._by_kind.setdefault(chr(kind), []).append((payload, in_data, last))
@@ -181,17 +185,37 @@ class OtherMessages:
     def _of(self, kind: str) -> list[tuple[bytes, bool, int]]:
         return self._by_kind.get(kind, [])
 
+    def _parsed(self, kind: str, parse: Callable[[bytes], T]) -> list[tuple[T, bool, int]]:
+        """Parses the messages of a kind. Returns (message, True if in the data section, largest
+        timestamp of the rows before).
+        """
+        parsed = []
+        for payload, in_data, last in self._of(kind):
+            try:
+                parsed.append((parse(payload), in_data, last))
+            except UnicodeDecodeError:
+                raise
+            except (ValueError, struct.error):
+                self._skipped = True
+        return parsed
+
+    @property
+    def skipped(self) -> bool:
+        """True if a message could not be parsed."""
+        _ = self.formats, self._infos, self._multi_infos, self._parameters, self._defaults
+        return self._skipped
+
     def _info(self, data: bytes) -> MessageInfo:
         return MessageInfo(data, errors=self._errors)
 
     @cached_property
     def formats(self) -> dict[str, MessageFormat]:
-        found = [MessageFormat(payload, errors=self._errors) for payload, _, _ in self._of("F")]
-        return {format.name: format for format in found}
+        found = self._parsed("F", lambda payload: MessageFormat(payload, errors=self._errors))
+        return {format.name: format for format, _, _ in found}
 
     @cached_property
     def _infos(self) -> list[MessageInfo]:
-        return [self._info(payload) for payload, _, _ in self._of("I")]
+        return [info for info, _, _ in self._parsed("I", self._info)]
 
     @property
     def infos(self) -> dict[str, Any]:
@@ -203,7 +227,8 @@ class OtherMessages:
 
     @cached_property
     def _multi_infos(self) -> list[MessageInfo]:
-        return [MessageInfo(payload, None, True, self._errors) for payload, _, _ in self._of("M")]
+        found = self._parsed("M", lambda payload: MessageInfo(payload, None, True, self._errors))
+        return [info for info, _, _ in found]
 
     @property
     def multi_infos(self) -> dict[str, list[list[Any]]]:
@@ -220,15 +245,22 @@ class OtherMessages:
     def multi_info_types(self) -> dict[str, str]:
         return {info.key: info.type for info in reversed(self._multi_infos)}
 
+    @cached_property
+    def _parameters(self) -> list[tuple[MessageInfo, bool, int]]:
+        return self._parsed("P", self._info)
+
     @property
     def parameters(self) -> dict[str, int | float]:
-        found = [self._info(payload) for payload, in_data, _ in self._of("P") if not in_data]
-        return {info.key: info.value for info in found}
+        return {info.key: info.value for info, in_data, _ in self._parameters if not in_data}
 
     @property
     def changed_parameters(self) -> list[tuple[int, str, int | float]]:
-        found = [(last, self._info(payload)) for payload, in_data, last in self._of("P") if in_data]
-        return [(last, info.key, info.value) for last, info in found]
+        return [(last, info.key, info.value) for info, in_data, last in self._parameters if in_data]
+
+    @cached_property
+    def _defaults(self) -> list[tuple[int, MessageInfo]]:
+        found = self._parsed("Q", lambda payload: (payload[0], self._info(payload[1:])))
+        return [default for default, _, _ in found]
 
     @property
     def defaults(self) -> dict[int, dict[str, int | float]]:
@@ -236,10 +268,9 @@ class OtherMessages:
         is the value of its bit minus one.
         """
         found: dict[int, dict[str, int | float]] = {}
-        for payload, _, _ in self._of("Q"):
-            info = self._info(payload[1:])
+        for kinds, info in self._defaults:
             for bit in range(8):
-                if payload[0] & 1 << bit:
+                if kinds & 1 << bit:
                     found.setdefault((1 << bit) - 1, {})[info.key] = info.value
         return found
 

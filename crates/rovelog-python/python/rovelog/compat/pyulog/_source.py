@@ -11,7 +11,7 @@ import numpy as np
 
 from rovelog import _core
 from rovelog._errors import MissingFileError, NotALogError, RovelogError, UnreadableError, UnsupportedError
-from rovelog.compat.pyulog._messages import TYPES, FieldData, OtherMessages, flatten
+from rovelog.compat.pyulog._messages import TYPES, FieldData, MessageFormat, OtherMessages, flatten
 from rovelog.compat.pyulog.exceptions import ULogException, ULogIncompatibleFlagException
 
 MAX_SINGLE_READS = 3
@@ -116,23 +116,48 @@ class Source:
         return self._names is None or name in self._names
 
     @cached_property
-    def series(self) -> list[Series]:
-        """The subscriptions with rows, in the order of pyulog: by name, then by instance."""
-        if self._header_only:
-            return []
-        formats = self.definitions.formats
-        series = []
+    def _all_formats(self) -> dict[str, MessageFormat]:
+        return self._messages({}, False)[0].formats
+
+    def _fields(self, name: str) -> list[FieldData]:
+        """Returns the flat fields of a format. Raises KeyError for an undefined type."""
+        try:
+            return flatten(name, self.definitions.formats)
+        except KeyError:
+            # The format may be defined in the data section.
+            return flatten(name, self._all_formats)
+
+    @cached_property
+    def _series_and_unusable(self) -> tuple[list[Series], set[int]]:
+        """The subscriptions with rows, and the message ids of those that have no usable format."""
+        series: list[Series] = []
+        unusable: set[int] = set()
         for index, (msg_id, multi_id, name, count) in enumerate(_core.ulog_subscriptions(self._reader)):
-            if count == 0 or not self._reads(name):
+            if self._header_only or count == 0 or not self._reads(name):
                 continue
             try:
-                fields = flatten(name, formats)
-            except KeyError:
-                # The format is defined in the data section.
-                formats = self._messages({}, False)[0].formats
-                fields = flatten(name, formats)
-            series.append(Series(self, index, name, multi_id, msg_id, fields))
-        return sorted(series, key=lambda data: (data.message_name, data.multi_id))
+                series.append(Series(self, index, name, multi_id, msg_id, self._fields(name)))
+            except UnicodeDecodeError:
+                raise
+            except (KeyError, ValueError):
+                # As in pyulog, a subscription is skipped if a type is undefined, or if two fields
+                # have the same name.
+                unusable.add(msg_id)
+        return sorted(series, key=lambda data: (data.message_name, data.multi_id)), unusable
+
+    @property
+    def series(self) -> list[Series]:
+        """The subscriptions with rows, in the order of pyulog: by name, then by instance."""
+        return self._series_and_unusable[0]
+
+    @property
+    def missing(self) -> set[int]:
+        """Message ids of rows without a usable subscription."""
+        if self._header_only:
+            return set()
+        unknown = (row[5] for row in self._reader.problems() if row[1] == "unknown_id")
+        # The text ends with the id.
+        return self._series_and_unusable[1] | {int(text.rsplit(" ", 1)[1]) for text in unknown}
 
     @property
     def filtered(self) -> set[int]:
@@ -145,7 +170,9 @@ class Source:
     def corrupt(self) -> bool:
         """True if bytes inside the log could not be read. A truncated log is not corrupt."""
         if self._header_only:
-            return False
+            return self.definitions.skipped
+        if self.others.skipped or self._series_and_unusable[1]:
+            return True
         if self.incompat[0] & 1 and any(offset > MAX_OFFSET for offset in self.appended):
             return True
         return any(row[2] == "data_lost" and row[1] != "cut" for row in self._reader.problems())
@@ -179,6 +206,7 @@ LAZY_ATTRIBUTES: dict[str, Callable[[Source], Any]] = {
     "_logged_messages_tagged": lambda log: log.others.tagged,
     "_dropouts": lambda log: log.others.dropouts,
     "_filtered_message_ids": lambda log: log.filtered,
+    "_missing_message_ids": lambda log: log.missing,
     "_sync_seq_cnt": lambda log: log.others.syncs,
 }
 """Attribute of a `ULog` -> function that reads it on the first access."""

@@ -82,8 +82,35 @@ def _keyed(kind: str, key: str, value: Any) -> bytes:
     return bytes([len(text)]) + text + data
 
 
-def _parameter(name: str, value: float) -> bytes:
-    return _keyed("int32_t" if isinstance(value, int) else "float", name, value)
+def _parameter(name: str, value: object) -> bytes:
+    if isinstance(value, (int, np.integer)):
+        return _keyed("int32_t", name, value)
+    if isinstance(value, (float, np.floating)):
+        return _keyed("float", name, value)
+    raise TypeError(f"the parameter {name} must be an integer or a float, not {type(value).__name__}")
+
+
+def _column(values: Any, field: FieldData, rows: int) -> Any:
+    """Returns the values of a field in its type. Raises the exceptions of pyulog for a wrong number
+    of values, and for values that the type cannot represent.
+    """
+    name, kind = field.field_name, field.type_str
+    dtype = np.dtype(TYPES[kind][2])
+    found = np.asarray(values)
+    if found.shape != (rows,):
+        raise IndexError(f"{name} has the shape {found.shape}, but the dataset has {rows} rows")
+    if found.dtype.kind not in ("biuf" if dtype.kind == "f" or kind == "bool" else "biu"):
+        raise struct.error(f"{name} has the type {found.dtype}, which cannot be stored as {kind}")
+    if kind == "bool" and found.dtype != dtype:
+        return found != 0
+    with np.errstate(over="ignore"):
+        column = found.astype(dtype)
+    if dtype.kind == "f":
+        if np.any(np.isinf(column) & np.isfinite(found)):
+            raise OverflowError(f"{name} has values that are too large for {kind}")
+    elif np.any(column != found):
+        raise struct.error(f"{name} has values that are out of range for {kind}")
+    return column
 
 
 def write(log: WritableLog, out: IO[bytes]) -> None:
@@ -125,8 +152,8 @@ def _timed(log: WritableLog) -> list[tuple[int, bytes]]:
     for data in sorted(log.data_list, key=lambda data: data.msg_id):
         dtype = np.dtype([(field.field_name, TYPES[field.type_str][2]) for field in data.field_data]).newbyteorder("<")
         rows = np.empty(len(data.data["timestamp"]), dtype=dtype)
-        for name in rows.dtype.names or ():
-            rows[name] = data.data[name]
+        for field in data.field_data:
+            rows[field.field_name] = _column(data.data[field.field_name], field, len(rows))
         size = rows.dtype.itemsize
         head = struct.pack("<HBH", size + 2, ord("D"), data.msg_id)
         packed = rows.tobytes()

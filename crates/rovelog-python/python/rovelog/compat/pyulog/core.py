@@ -16,7 +16,9 @@ from rovelog import _output
 from rovelog.compat.pyulog import _messages, _write
 from rovelog.compat.pyulog._messages import TYPES
 from rovelog.compat.pyulog._source import LAZY_ATTRIBUTES, Series, Source
-from rovelog.compat.pyulog.exceptions import DatasetNotFound
+from rovelog.compat.pyulog.exceptions import DatasetNotFound, ULogException, ULogIncompatibleFlagException
+
+__all__ = ["ULog", "ULogException", "ULogIncompatibleFlagException"]
 
 
 class ULog:
@@ -78,6 +80,8 @@ class ULog:
     _dropouts: list[_messages.MessageDropout]
     _data_list: list[ULog.Data]
     _sync_seq_cnt: int
+    _filtered_message_ids: set[int]
+    _missing_message_ids: set[int]
 
     def __init__(
         self,
@@ -126,7 +130,7 @@ class ULog:
         self._initial_parameters, self._default_parameters, self._changed_parameters = {}, {}, []
         self._message_formats, self._logged_messages, self._logged_messages_tagged = {}, [], {}
         self._dropouts, self._data_list = [], []
-        self._filtered_message_ids: set[int] = set()
+        self._filtered_message_ids, self._missing_message_ids = set(), set()
 
     def __getattr__(self, name: str) -> Any:
         if name == "_data_list" and self._source is not None:

@@ -59,24 +59,32 @@ FIELDS = [("unit_index", "unit"), ("scale", "scale"), ("data_size", "data size")
 
 
 class _Column:
-    """The values of a channel: from the file, merged from two channels, or added by a script."""
+    """The values of a channel: from the file, merged from two channels, or set by a script."""
 
     def __init__(
         self,
         index: int | None = None,
         binary: bool = False,
         validity: bool = False,
+        data_size: int = 0,
+        scale: int | None = None,
         merged: tuple[_Column, _Column, _Column, int] | None = None,
+        values: Any = None,
     ) -> None:
         self.index = index
         self.binary = binary
         self.validity = validity
         """True if the channel contains the valid flags of another channel."""
+        self.dtype = np.dtype(f"i{data_size}" if data_size in (1, 2, 4, 8) else np.int64)
+        self.scale = scale
+        """Power of ten with which `_core.rld_matrix` scales the values. None for values that a
+        script has set.
+        """
         self.merged = merged
         """Low-range channel, high-range channel, channel with the valid flags of the low range, and
         power of ten that converts high-range values to the unit of the low range.
         """
-        self.values: Any = None
+        self.values = values
 
     def matrix_column(self) -> tuple[int, tuple[int, int] | None] | None:
         """Returns the column for `_core.rld_matrix`; None if the file does not contain the
@@ -92,10 +100,13 @@ class RocketLoggerData:
     """A measurement.
 
     Scripts also use the private attributes of rocketlogger: `_header` is a dict with the header and
-    a dict for each channel, and `_data` has the raw values of each channel.
+    a dict for each channel, and `_data` has the raw values of each channel. Changes to both apply
+    to all functions.
     """
 
     _header: dict[str, Any]
+    _loaded: list[Any] | None = None
+    """The list `_data`, after a script has accessed it."""
 
     def __init__(
         self,
@@ -201,7 +212,8 @@ class RocketLoggerData:
         }
         links = {channel["valid_link"] for channel in channels}
         self._columns = [
-            _Column(index, binary, index in links) for index, (*_, binary) in enumerate(facts["channels"])
+            _Column(index, binary, index in links, data_size, scale)
+            for index, (_, _, scale, data_size, _, binary) in enumerate(facts["channels"])
         ]
         self._filename = path
 
@@ -233,9 +245,13 @@ class RocketLoggerData:
         """The raw values of each channel, in the order of `_header["channels"]`. None if no data
         was loaded.
         """
-        if self._header_only:
-            return None
-        return [self._values(column) for column in self._columns]
+        if self._loaded is None and not self._header_only:
+            self._loaded = [self._values(column) for column in self._columns]
+        return self._loaded
+
+    @_data.setter
+    def _data(self, values: list[Any]) -> None:
+        self._loaded = values
 
     def _complete(self, values: Any) -> Any:
         """Returns the values in complete blocks."""
@@ -308,18 +324,32 @@ class RocketLoggerData:
         if self._header_only:
             raise TypeError("No data to access for header only imported file.")
 
+    def _column(self, index: int) -> _Column:
+        """Returns a channel. If a script has changed its values or its scale, the channel does not
+        refer to the file.
+        """
+        column = self._columns[index]
+        if self._loaded is not None:
+            return _Column(values=self._loaded[index])
+        if column.scale != self._header["channels"][index]["scale"]:
+            return _Column(values=self._values(column))
+        return column
+
     def _values(self, column: _Column) -> Any:
         """Returns the raw values of a channel: integers, booleans, or averages of integers."""
         if column.values is not None:
             return column.values
         if column.merged is not None:
             low, high, valid, up = column.merged
-            highs = self._values(high) * (10.0**up if up < 0 else 10**up)
+            highs = self._values(high)
+            # High-range values in the unit of the low range can exceed 32 bits.
+            highs = (highs if highs.dtype.kind == "f" else highs.astype(np.int64)) * (10.0**up if up < 0 else 10**up)
             column.values = np.where(self._values(valid), self._values(low), highs)
             return column.values
         assert column.index is not None
         memory = np.asarray(_core.rld_raw(self._reader, column.index))
-        column.values = self._complete(memory.view(bool) if column.binary else memory.view(np.int64))
+        values = memory.view(bool) if column.binary else memory.view(np.int64).astype(column.dtype, copy=False)
+        column.values = self._complete(values)
         if self._factor > 1:
             # A decimated value is valid only if all its samples are valid.
             of_binary = _decimate_min if column.validity else _decimate_binary
@@ -334,14 +364,14 @@ class RocketLoggerData:
         names = self._chosen(channel_names)
         self._need_data()
         indices = [self._index(name) for name in names]
-        columns = [self._columns[index].matrix_column() for index in indices]
-        rows = self._header["sample_count"]
-        if self._factor == 1 and all(column is not None for column in columns):
-            memory = np.asarray(_core.rld_matrix(self._reader, [column for column in columns if column is not None]))
+        columns = [self._column(index) for index in indices]
+        in_file = [found for column in columns if (found := column.matrix_column()) is not None]
+        if self._factor == 1 and len(in_file) == len(columns):
+            memory = np.asarray(_core.rld_matrix(self._reader, in_file))
             return self._complete(memory.view(np.float64).reshape(len(indices), -1).T)
-        data = np.empty((rows, len(indices)))
-        for place, index in enumerate(indices):
-            data[:, place] = _scaled(self._values(self._columns[index]), self._header["channels"][index]["scale"])
+        data = np.empty((self._header["sample_count"], len(indices)))
+        for place, (index, column) in enumerate(zip(indices, columns, strict=True)):
+            data[:, place] = _scaled(self._values(column), self._header["channels"][index]["scale"])
         return data
 
     def get_time(self, time_reference: str = "relative") -> Any:
@@ -379,7 +409,7 @@ class RocketLoggerData:
         for place, name in enumerate(names):
             link = self._header["channels"][self._index(name)]["valid_link"]
             if link != _CHANNEL_VALID_UNLINKED:
-                validity[:, place] = self._values(self._columns[link])
+                validity[:, place] = self._values(self._column(link))
         return validity
 
     def merge_channels(self, keep_channels: bool = False) -> RocketLoggerData:
@@ -403,8 +433,9 @@ class RocketLoggerData:
                 raise RocketLoggerDataError(f"Channel '{names['low']}' has invalid link ({link}).")
             size = channels[low]["data_size"] + channels[high]["data_size"]
             info = {**channels[low], "data_size": size, "valid_link": _CHANNEL_VALID_UNLINKED, "name": names["merged"]}
-            up = channels[high]["scale"] - channels[low]["scale"]
-            merged = _Column(merged=(self._columns[low], self._columns[high], self._columns[link], up))
+            scale = channels[low]["scale"]
+            parts = self._column(low), self._column(high), self._column(link)
+            merged = _Column(scale=scale, merged=(*parts, channels[high]["scale"] - scale))
             valid = self._get_channel_name(link)
             self._insert(info, merged)
             if not keep_channels:
@@ -444,10 +475,8 @@ class RocketLoggerData:
         rows = self._header["sample_count"]
         if self._header["channels"] and np.shape(channel_data) != (rows,):
             raise RocketLoggerDataError(f"Incompatible data size. Expected array of shape ({rows},).")
-        column = _Column()
-        column.values = channel_data
         info = {**channel_info, "unit": _CHANNEL_UNIT_NAMES[channel_info["unit_index"]]}
-        self._insert(info, column)
+        self._insert(info, _Column(values=channel_data))
 
     def _insert(self, info: dict[str, Any], column: _Column) -> None:
         """Inserts a channel. Binary channels come before analog ones. Valid links are adjusted."""
@@ -456,6 +485,8 @@ class RocketLoggerData:
         at = self._header["channel_binary_count"] if binary else len(channels)
         channels.insert(at, info)
         self._columns.insert(at, column)
+        if self._loaded is not None:
+            self._loaded.insert(at, self._values(column))
         for channel in channels:
             if at <= channel["valid_link"] < _CHANNEL_VALID_UNLINKED:
                 channel["valid_link"] += 1
@@ -471,6 +502,8 @@ class RocketLoggerData:
                 channel["valid_link"] -= 1
         del self._header["channels"][index]
         del self._columns[index]
+        if self._loaded is not None:
+            del self._loaded[index]
         binary = index < self._header["channel_binary_count"]
         self._header["channel_binary_count" if binary else "channel_analog_count"] -= 1
 

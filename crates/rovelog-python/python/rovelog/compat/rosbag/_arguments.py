@@ -57,8 +57,8 @@ def time_classes() -> tuple[type, type] | None:
 
 
 def nanos(time: Any) -> int | None:
-    """Converts a Time or seconds to nanoseconds."""
-    if time is None:
+    """Converts a Time or seconds to nanoseconds. As in rosbag, zero is no limit."""
+    if not time:
         return None
     if hasattr(time, "to_nsec"):
         return int(time.to_nsec())

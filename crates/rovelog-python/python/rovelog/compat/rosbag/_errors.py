@@ -32,3 +32,7 @@ class ROSBagEncryptNotSupportedException(ROSBagException):
 
 class ROSBagEncryptException(ROSBagException):
     """Encryption or decryption failed."""
+
+
+class SerializationError(Exception):
+    """A message has a value that its type does not allow. The class has the name of genpy's."""

@@ -34,7 +34,7 @@ class ConnectionInfo:
     """A connection: number, topic, type, MD5 sum, definition, and header as stored in the bag."""
 
     def __init__(self, id: int, topic: str, header: dict[str, Any]) -> None:
-        fields = {name: _text(header.get(name, "")) for name in ("type", "md5sum", "message_definition")}
+        fields = {name: text_value(header.get(name, "")) for name in ("type", "md5sum", "message_definition")}
         self.id = id
         self.topic = topic
         self.datatype = fields["type"]
@@ -113,13 +113,14 @@ class Chunk:
         return {connection: sorted(rows, key=lambda row: (row[0].to_nsec(), row[1])) for connection, rows in found.items()}
 
 
-def _text(value: Any) -> str:
+def text_value(value: Any) -> str:
+    """Returns a value of a header as text."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def connection_of(record: records.Record) -> ConnectionInfo:
     """Returns the connection that a connection record describes."""
-    header = {name: _text(value) for name, value in records.parsed(record.data).items()}
+    header = {name: text_value(value) for name, value in records.parsed(record.data).items()}
     topic = records._read_str_field(record.header, "topic")
     return ConnectionInfo(records._read_uint32_field(record.header, "conn"), topic, header)
 
@@ -173,7 +174,7 @@ class Index:
             file.seek(file_header_pos)
             record = records.read_record(file)
             if record.header.get("encryptor") == ENCRYPTED:
-                raise ROSBagEncryptException(f"the bag is encrypted ({_text(ENCRYPTED)}), which is not supported")
+                raise ROSBagEncryptException(f"the bag is encrypted ({text_value(ENCRYPTED)}), which is not supported")
             self.pos = records._read_uint64_field(record.header, "index_pos")
             if self.pos == 0:
                 raise ROSBagUnindexedException

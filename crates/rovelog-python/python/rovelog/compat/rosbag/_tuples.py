@@ -5,10 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from rovelog._core import Time
-from rovelog._types import BagConnection
-from rovelog.compat.rosbag import _messages
-from rovelog.compat.rosbag._index import ConnectionInfo
-from rovelog.compat.rosbag._messages import Message
 
 
 class BagMessage(NamedTuple):
@@ -42,32 +38,3 @@ class TypesAndTopicsTuple(NamedTuple):
 
     msg_types: dict[str, str]
     topics: dict[str, TopicTuple]
-
-
-class Connection(NamedTuple):
-    """A connection of the reader.
-
-    name            name of the topic in the reader
-    info            connection in the form of rosbag
-    messages        number of messages
-    made            class for decoded messages
-    undecoded       class for messages that the definition cannot decode
-    """
-
-    name: str
-    info: ConnectionInfo
-    messages: int
-    made: type[Message]
-    undecoded: type[Message]
-
-
-def connection_facts(connection: Connection, with_header: bool) -> BagConnection:
-    """Returns a connection in the form that the compiled part expects."""
-    return {
-        "topic": connection.info.topic,
-        "kind": connection.info.datatype,
-        "md5": connection.info.md5sum,
-        "maker": _messages.maker_of(connection.made),
-        "undecoded": connection.undecoded,
-        "header": connection.info.header if with_header else None,
-    }

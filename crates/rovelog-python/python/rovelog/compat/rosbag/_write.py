@@ -139,8 +139,12 @@ class Writer:
         elif compression == Compression.LZ4:
             self._compressed = _CompressedOutput(self.file, _Lz4())
 
-    def message(self, connection: int, time: Any, data: bytes) -> int:
-        """Writes a message to the open chunk. Returns the size of the chunk."""
+    def message(self, connection: int, time: Any, data: bytes, publisher: dict[str, Any] | None) -> int:
+        """Writes a message to the open chunk. Returns the size of the chunk.
+
+        `publisher` is the connection header of the message, if the caller has passed one. Only V1.2
+        bags store the publisher of each message.
+        """
         assert self._chunk is not None
         # An invalid time raises an exception here, before the index is changed.
         header: dict[str, str | bytes] = {
@@ -260,12 +264,13 @@ class Writer12(Writer):
             raise ROSBagException("bags of V1.2 are not compressed")
         self.file.seek(0, os.SEEK_END)
 
-    def message(self, connection: int, time: Any, data: bytes) -> int:
+    def message(self, connection: int, time: Any, data: bytes, publisher: dict[str, Any] | None) -> int:
         found = self.connections[connection]
         at = self.file.tell() if self._rows[connection] else self._definition_at
         self._rows[connection].append((time, at))
         header: dict[str, str | bytes] = {}
-        latching, callerid = found.header.get("latching"), found.header.get("callerid")
+        publisher = found.header if publisher is None else publisher
+        latching, callerid = publisher.get("latching"), publisher.get("callerid")
         if latching in ("1", b"1") and callerid:
             header = {"callerid": callerid, "latching": "1"}
         header |= {

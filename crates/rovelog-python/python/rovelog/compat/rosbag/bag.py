@@ -18,7 +18,7 @@ from rovelog._bag import BagExtras
 from rovelog._core import Duration, Time
 from rovelog._errors import NotALogError, UnreadableError, UnsupportedError, warn
 from rovelog._source import SCHEME, Source
-from rovelog.compat.rosbag import _index, _info, _messages, _records, _write
+from rovelog.compat.rosbag import _connections, _index, _info, _messages, _records, _write
 from rovelog.compat.rosbag._arguments import (
     canonical,
     canonical_names,
@@ -28,6 +28,7 @@ from rovelog.compat.rosbag._arguments import (
     nanos,
     time_classes,
 )
+from rovelog.compat.rosbag._connections import Connection
 from rovelog.compat.rosbag._errors import (
     ROSBagEncryptException,
     ROSBagEncryptNotSupportedException,
@@ -44,10 +45,8 @@ from rovelog.compat.rosbag._records import _OP_FILE_HEADER, _read_header, _read_
 from rovelog.compat.rosbag._tuples import (
     BagMessage,
     BagMessageWithConnectionHeader,
-    Connection,
     TopicTuple,
     TypesAndTopicsTuple,
-    connection_facts,
 )
 
 __all__ = [
@@ -252,15 +251,17 @@ class Bag:
     def _known(self) -> list[Connection]:
         """The connections, in the order of the reader's topics."""
         reader = self._reader
+        source = self._writer or self._index
+        stored = {} if source is None else _connections.stored_headers(source.connections.values())
         found = []
         for index, (topic, row) in enumerate(zip(reader.topics(), BagExtras(reader).connections, strict=True)):
             kind, md5, definition = row.type, row.md5sum, row.definition or ""
-            spec = _messages.spec_of(reader.fields(index), kind, md5, definition)
             unread = _messages.undecoded(kind, md5, definition)
-            made = unread if [name for name, *_ in spec.fields] == ["raw"] else _messages.message_class(spec)
-            header = {"topic": row.topic, "type": kind, "md5sum": md5, "message_definition": definition}
-            info = ConnectionInfo(index, row.topic, header)
-            found.append(Connection(row.name, info, topic["count"], made, unread))
+            types = _core.bag_types(reader, index)
+            made = _messages.message_class(_messages.spec_of(types, kind, md5, definition)) if types else unread
+            headers = stored.get((row.topic, kind, md5)) or _connections.made_headers(row, topic["count"], self._version)
+            info = ConnectionInfo(index, row.topic, next(iter(headers.values())))
+            found.append(Connection(row.name, info, topic["count"], headers, made, unread))
         return found
 
     @property
@@ -364,35 +365,26 @@ class Bag:
     ) -> Iterator[Any]:
         """Returns (topic, message, timestamp) in time order.
 
-        - `start_time`, `end_time`: Times or seconds, both inclusive
+        - `start_time`, `end_time`: Times or seconds, both inclusive; zero is no limit
         - `connection_filter`: called with topic, type, MD5 sum, definition and header
         - `raw`: a message is (type, bytes, MD5 sum, position in the file, class)
         """
         self.flush()
-        reader = self._reader
-        chosen = self._chosen(topics, connection_filter)
+        reader, names = self._reader, canonical_names(topics)
         start, end = nanos(start_time), nanos(end_time)
         connections = [
-            connection_facts(found, return_connection_header) if found in chosen else None for found in self._known
+            _connections.selected(found, connection_filter) if names is None or canonical(found.info.topic) in names else None
+            for found in self._known
         ]
         return _core.bag_messages(
             reader,
             connections,
             (start, None if end is None else end + 1),
             raw=raw,
+            with_header=return_connection_header,
             given=BagMessageWithConnectionHeader if return_connection_header else BagMessage,
             time_classes=time_classes(),
         )
-
-    def _chosen(self, topics: str | Iterable[str] | None, accepts: Callable[..., bool] | None = None) -> list[Connection]:
-        names = canonical_names(topics)
-        infos = [(found, found.info) for found in self._known]
-        return [
-            found
-            for found, info in infos
-            if (names is None or canonical(info.topic) in names)
-            and (accepts is None or accepts(info.topic, info.datatype, info.md5sum, info.msg_def, info.header))
-        ]
 
     def flush(self) -> None:
         """Completes the open chunk, so that its messages can be read."""
@@ -429,16 +421,20 @@ class Bag:
             raise ValueError("msg must be of length 4 or 5")
         kind, data, md5 = msg[:3] if raw else (msg._type, _messages.serialized(msg), msg._md5sum)
         stamp = Time(*divmod(time.time_ns(), 10**9)) if t is None else t
-        self._writer.open_chunk(stamp, self._compression)
         number = self._writer.connection(topic, kind, md5)
+        if number is None and connection_header is None:
+            made = msg[-1] if raw else msg
+            if made is None:
+                raise ROSBagException(f"no message class provided for [{kind}]")
+            # Without a definition, no reader could decode the messages. A type without fields has an
+            # empty definition, and undecoded payloads are copied as they are.
+            if not raw and not made._full_text and made.__slots__:
+                raise ROSBagException(f"the message has no definition of its type [{kind}]: pass its connection_header")
+            connection_header = {"topic": topic, "type": kind, "md5sum": md5, "message_definition": made._full_text}
+        self._writer.open_chunk(stamp, self._compression)
         if number is None:
-            if connection_header is None:
-                made = msg[-1] if raw else msg
-                if made is None:
-                    raise ROSBagException(f"no message class provided for [{kind}]")
-                connection_header = {"topic": topic, "type": kind, "md5sum": md5, "message_definition": made._full_text}
-            number = self._writer.connect(topic, connection_header)
-        if self._writer.message(number, stamp, data) > self._chunk_threshold:
+            number = self._writer.connect(topic, connection_header or {})
+        if self._writer.message(number, stamp, data, connection_header) > self._chunk_threshold:
             self._writer.close_chunk()
 
     def reindex(self) -> Iterator[int]:
