@@ -145,6 +145,8 @@ def test_errors_are_exceptions(flight: pathlib.Path, tmp_path: pathlib.Path) -> 
         rl.convert(flight, tmp_path / "a.csv", kind="xlsx")
     with pytest.raises(rl.UnsupportedError, match="extension"):
         rl.convert(flight, tmp_path / "a")
+    with pytest.raises(rl.UnsupportedError, match="nanoseconds"):
+        rl.convert(flight, tmp_path / "a.parquet", time_unit="ns", profile="spark")
     with pytest.raises(rl.RovelogError, match="can contain only one topic"):
         rl.convert(several, tmp_path / "a.csv")
     with pytest.raises(rl.TopicNotFound):
@@ -214,7 +216,8 @@ OPTIONS: list[tuple[str, str, dict[str, Any], list[str]]] = [
     ("ulog/nested-types.ulg", "csv", {"topics": "tree", "delimiter": ";", "names": "dot"}, ["--topics", "tree", "--delimiter", ";", "--names", "dot"]),
     ("ulog/nested-types.ulg", "csv", {"topics": "tree", "dialect": "pyulog"}, ["--topics", "tree", "--dialect", "pyulog"]),
     ("ulog/nested-types.ulg", "arrow", {"topics": "tree", "flatten": True}, ["--topics", "tree", "--flatten"]),
-    ("ulog/nested-types.ulg", "parquet", {"topics": "tree", "time_unit": "ns", "profile": "spark"}, ["--topics", "tree", "--time-unit", "ns", "--profile", "spark"]),
+    ("ulog/nested-types.ulg", "parquet", {"topics": "tree", "time_unit": "ns"}, ["--topics", "tree", "--time-unit", "ns"]),
+    ("ulog/nested-types.ulg", "parquet", {"topics": "tree", "profile": "spark"}, ["--topics", "tree", "--profile", "spark"]),
     ("vel/images-of-three-sources.vel", "parquet", {"topics": "ImageM/0", "blobs": True}, ["--topics", "ImageM/0", "--blobs"]),
     ("vel/all-kinds.vel", "mcap", {"raw": True}, ["--raw"]),
     ("vel/velodyne-vlp16.vel", "mcap", {"model": "VLP-16"}, ["--model", "VLP-16"]),

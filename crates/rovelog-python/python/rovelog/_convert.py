@@ -251,6 +251,8 @@ def _check_options(kind: str, options: ExportOptions, whole: bool) -> None:
             raise UnsupportedError(f"{name} cannot be {value!r}", next=f"use one of {words}")
         if value != known.default and kind not in known.kinds:
             raise UnsupportedError(f"{name} does not apply to {kind}", next=f"leave out {name}")
+    if options["profile"] == "spark" and options["time_unit"] == "ns":
+        raise UnsupportedError("Spark cannot read times in nanoseconds", next="leave out time_unit or profile")
     delimiter = options["delimiter"]
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise UnsupportedError(f"{delimiter!r} is not a delimiter", next="use one character other than a quote or a line break")
