@@ -163,9 +163,10 @@ pub(crate) fn slice(log: &VelReader, select: &Select, out: impl Write) -> Result
     let others = places.len() as u64 - records;
     let is_whole = select.topics.is_none() && select.start.is_none() && select.end.is_none();
     let missing = if is_whole { not_copied(&[log]) } else { Vec::new() };
-    let detail =
-        |what: String| Detail::new("left_out", format!("the slice leaves out {what}"), Value::Text(what));
-    let details = missing.into_iter().map(detail).collect();
+    let text = format!("the slice leaves out {}", missing.join(", and "));
+    let is_complete = missing.is_empty();
+    let missing = Value::List(missing.into_iter().map(Value::Text).collect());
+    let details = if is_complete { Vec::new() } else { vec![Detail::new("left_out", text, missing)] };
     Ok(Sliced { records, others, topics, bytes: written.bytes, details })
 }
 
