@@ -132,25 +132,32 @@ const MAX_FLAGS: usize = 4096;
 /// Returns the times at which flags for failures were set, with the names of the signals.
 fn rising_flags(log: &UlogReader) -> Result<Vec<(i64, String)>, ExportError> {
     let mut rising = Vec::new();
-    for topic in FLAGS.into_iter().flat_map(|name| first_instances(log, name)) {
-        if rising.iter().any(|(_, signal): &(i64, String)| !signal.starts_with(&topic.type_name)) {
+    for name in FLAGS {
+        for topic in first_instances(log, name) {
+            add_rising(log, topic, &mut rising)?;
+        }
+        if !rising.is_empty() {
             break;
         }
-        let fields: Vec<String> =
-            numeric_fields(log, topic)?.into_iter().filter(|field| is_cause(topic, field)).collect();
-        let names: Vec<&str> = fields.iter().map(String::as_str).collect();
-        // Flags that are set at the start are considered normal for this vehicle.
-        let mut was = vec![true; fields.len()];
-        each_row(log, &topic.name, &names, WHOLE_LOG, |time, row| {
-            for ((field, value), was) in fields.iter().zip(row).zip(&mut was) {
-                if *value > 0.0 && !*was && rising.len() < MAX_FLAGS {
-                    rising.push((time, format!("{}.{field}", topic.name)));
-                }
-                *was = *value > 0.0;
-            }
-        })?;
     }
     Ok(rising)
+}
+
+/// Adds the times at which flags of a topic were set.
+fn add_rising(log: &UlogReader, topic: &Topic, rising: &mut Vec<(i64, String)>) -> Result<(), ExportError> {
+    let fields: Vec<String> =
+        numeric_fields(log, topic)?.into_iter().filter(|field| is_cause(topic, field)).collect();
+    let names: Vec<&str> = fields.iter().map(String::as_str).collect();
+    // Flags that are set at the start are considered normal for this vehicle.
+    let mut was = vec![true; fields.len()];
+    each_row(log, &topic.name, &names, WHOLE_LOG, |time, row| {
+        for ((field, value), was) in fields.iter().zip(row).zip(&mut was) {
+            if *value > 0.0 && !*was && rising.len() < MAX_FLAGS {
+                rising.push((time, format!("{}.{field}", topic.name)));
+            }
+            *was = *value > 0.0;
+        }
+    })
 }
 
 /// Returns whether a field is a flag for a failure.
