@@ -48,7 +48,7 @@ struct ChunkEnd {
 /// Converts an offset of the original bag to an offset of the new bag.
 fn moved(at: u64, ends: &[ChunkEnd]) -> u64 {
     let last = ends.partition_point(|end| end.old <= at).checked_sub(1).map(|last| ends[last]);
-    last.map_or(at, |end| at - end.old + end.new)
+    last.map_or(at, |end| (at - end.old).saturating_add(end.new))
 }
 
 /// Writes a copy of a V2.0 bag. `known` are the ends of the chunks from an earlier pass. If it is
