@@ -48,7 +48,7 @@ const TASKS: &[Task] = &[
     task(
         "test",
         stages::command,
-        "run every check of CI, cheapest first [BLESS=1: rewrite snapshots and corpus]",
+        "run all tests and checks, the fastest first [BLESS=1: rewrite snapshots and corpus]",
     ),
     task(
         "tidy",

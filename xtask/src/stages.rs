@@ -1,4 +1,4 @@
-//! `cargo xtask test`: runs all checks of the continuous integration, the fastest checks first.
+//! `cargo xtask test`: runs all tests and checks, the fastest checks first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -13,7 +13,7 @@ fn corpus_logs() -> Vec<String> {
     names
 }
 
-/// Most outputs are compared with the log by other tests. These are defects that they did not find.
+/// These runs had defects that the other tests did not find.
 #[test]
 fn nothing_is_lost_without_a_word() {
     let place =

@@ -14,7 +14,7 @@ use rovelog::ulog_format::UlogReader;
 use rovelog::{AnyLog, Error, ErrorKind, LogReader, Topic};
 
 use crate::findings::scan::{WHOLE_LOG, each_row};
-use crate::findings::{each_first_row, time_in_air};
+use crate::findings::{recordings, time_in_air};
 use crate::plot::{significant, with_prefix};
 use crate::track::{self, TrackOptions, TrackPoint};
 use crate::trajectory::ros::TYPES;
@@ -155,33 +155,40 @@ fn flight(log: &UlogReader) -> Result<Vec<Total>, ExportError> {
     if in_air > 0.0 {
         totals.push(Total::new("time", in_air, "s"));
     }
-    let (mut path, mut lowest, mut highest, mut speed) = (Path::default(), Max(None), Max(None), Max(None));
+    let (mut path, mut height, mut speed, mut tilt) = (Path::default(), Max(None), Max(None), Max(None));
     let fields = ["x", "y", "z", "xy_valid", "z_valid", "vx", "vy", "vz", "v_xy_valid", "v_z_valid"];
-    each_first_row(log, "vehicle_local_position", &fields, |time, row| {
-        let [x, y, z, xy_valid, z_valid, vx, vy, vz, v_xy_valid, v_z_valid] = *row else { return };
-        path.push(time, (xy_valid > 0.0 && z_valid > 0.0).then_some([x, y, z]));
-        if z_valid > 0.0 {
-            // The axis z points down.
-            highest.push(-z);
-            lowest.push(z);
+    for topic in recordings(log, "vehicle_local_position") {
+        // Each recording has an origin of its own.
+        path.last = None;
+        let (mut lowest, mut highest) = (Max(None), Max(None));
+        each_row(log, &topic.name, &fields, WHOLE_LOG, |time, row| {
+            let [x, y, z, xy_valid, z_valid, vx, vy, vz, v_xy_valid, v_z_valid] = *row else { return };
+            path.push(time, (xy_valid > 0.0 && z_valid > 0.0).then_some([x, y, z]));
+            if z_valid > 0.0 {
+                // The axis z points down.
+                highest.push(-z);
+                lowest.push(z);
+            }
+            if v_xy_valid > 0.0 && v_z_valid > 0.0 {
+                speed.push(vx.hypot(vy).hypot(vz));
+            }
+        })?;
+        if let (Some(highest), Some(lowest)) = (highest.0, lowest.0) {
+            height.push(highest + lowest);
         }
-        if v_xy_valid > 0.0 && v_z_valid > 0.0 {
-            speed.push(vx.hypot(vy).hypot(vz));
-        }
-    })?;
+    }
     // A vehicle that did not move has no distance. The limit is that of Flight Review.
     totals.extend(path.totals().into_iter().find(|total| total.name == "distance" && total.value >= 1.0));
-    if let (Some(highest), Some(lowest)) = (highest.0, lowest.0) {
-        totals.push(Total::new("altitude difference", highest + lowest, "m"));
-    }
+    totals.extend(height.total("altitude difference", "m"));
     totals.extend(speed.total("max speed", "m/s"));
-    let mut tilt = Max(None);
-    each_first_row(log, "vehicle_attitude", &["q[0]", "q[1]", "q[2]", "q[3]"], |_, q| {
-        // This element of the rotation matrix is the cosine of the angle between the vertical axes
-        // of the vehicle and the earth.
-        let cosine = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2]);
-        tilt.push(cosine.clamp(-1.0, 1.0).acos().to_degrees());
-    })?;
+    for topic in recordings(log, "vehicle_attitude") {
+        each_row(log, &topic.name, &["q[0]", "q[1]", "q[2]", "q[3]"], WHOLE_LOG, |_, q| {
+            // This element of the rotation matrix is the cosine of the angle between the vertical
+            // axes of the vehicle and the earth.
+            let cosine = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2]);
+            tilt.push(cosine.clamp(-1.0, 1.0).acos().to_degrees());
+        })?;
+    }
     totals.extend(tilt.total("max tilt", "°"));
     Ok(totals)
 }

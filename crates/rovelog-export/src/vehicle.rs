@@ -17,8 +17,8 @@ pub(crate) struct ParameterValue {
     pub(crate) value: Value,
 }
 
-/// Returns the values of all parameters from the time `from` on. Parameters that were set before
-/// `from` have this time.
+/// Returns the values of all parameters from the time `from` on. A parameter that was set before
+/// `from` is returned with the time `from`.
 pub(crate) fn parameters(reader: &UlogReader, from: Option<i64>) -> Vec<ParameterValue> {
     let parameters = reader.parameters();
     let start = reader.info().start.unwrap_or(Timestamp::new(0, Clock::Boot));

@@ -43,7 +43,7 @@ pub(crate) fn write<T: Send>(
         ExportError::Io(error) => {
             // The partial file is renamed when it is complete. The user only knows the final name.
             let path = out.to_string_lossy();
-            let path = path.trim_end_matches(".partial");
+            let path = path.strip_suffix(".partial").unwrap_or(&path);
             cannot_write(&error).in_format(reader.log.format().id, Some(path)).raise(py)
         }
         error => {

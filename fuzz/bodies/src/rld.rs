@@ -60,7 +60,7 @@ pub fn rld_stream(data: &[u8]) {
     check_stream(&mut stream, &log, log.records_in_file_order(), |_| None);
 }
 
-/// Writes an RLD log as CSV of the logger, or takes the input itself as CSV. Checks that the import
+/// Writes an RLD log as CSV of the logger, or uses the input as CSV text. Checks that the import
 /// of the CSV is a valid log, and that it has the rows of the log.
 pub fn rld_csv(data: &[u8]) {
     let log = open(data);

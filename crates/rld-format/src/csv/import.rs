@@ -104,7 +104,10 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     // The size of blocks is determined from their block times, because the block size in the header
     // of the CSV can be wrong.
     let size = block_size(&blocks).unwrap_or(spec.block_rows.into());
-    if blocks.iter().rev().skip(1).any(|block| block.count != size) {
+    let is_divided = |(number, block): (usize, &Block)| {
+        block.count > size || (block.count < size && number + 1 < blocks.len())
+    };
+    if blocks.iter().enumerate().any(is_divided) {
         let size = count(size, "row");
         remarks
             .push(format!("the blocks have different numbers of rows, so they are divided into {size} each"));
@@ -148,9 +151,10 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     Ok(Imported { bytes: writer.finish()?.0, rows, remarks })
 }
 
-/// Returns the size of blocks in rows. In an RLD log, all blocks but the last have the same size. If
-/// rows are missing in the CSV, its blocks have different sizes. Then this is the largest size into
-/// which all blocks but the last can be divided. Returns `None` if there are no blocks.
+/// Returns the number of rows in a block of the log, in which all blocks but the last have the same
+/// size. If rows are missing in the CSV, its blocks have different sizes. The result is then the
+/// greatest common divisor of all sizes but the last: blocks of 100, 50 and 30 rows give 50. Returns
+/// `None` if there are no blocks.
 fn block_size(blocks: &[Block]) -> Option<u64> {
     let (last, full) = blocks.split_last()?;
     let divisor = |mut a: u64, mut b: u64| {
@@ -288,11 +292,11 @@ impl RowReader {
         if !cells[0].is_empty() {
             let realtime = match (block_time(cells[0]), date(cells[0], self.zone)) {
                 (Some(realtime), _) => realtime,
-                (None, Some(seconds)) => {
+                (None, Some(seconds)) if is_plausible_time(seconds, 0) => {
                     is_date = true;
                     time_of_date(seconds, blocks.last(), self.rate)
                 }
-                (None, None) => return Err(format!("{:?} is not a block time", cells[0])),
+                (None, _) => return Err(format!("{:?} is not a block time", cells[0])),
             };
             blocks.push(Block { realtime, rows: Vec::new(), count: 0 });
         }
@@ -329,7 +333,7 @@ fn time_of_date(seconds: i64, before: Option<&Block>, rate: u16) -> i128 {
 
 /// Parses a block time such as `1700000000.496480000`. A bug of the logger produces times such as
 /// `1700000000.-02520000`, which are parsed, too. A spreadsheet may have removed zeros from the end.
-/// Returns `None` for a time that a reader of the log would take for damage.
+/// Returns `None` if a reader of the log would reject the time as damaged.
 fn block_time(text: &str) -> Option<i128> {
     let (sec, fraction) = text.split_once('.').unwrap_or((text, ""));
     let (sec, nsec): (i64, i64) = (sec.parse().ok()?, format!("{fraction:0<9}").parse().ok()?);

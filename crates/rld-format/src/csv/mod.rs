@@ -64,7 +64,7 @@ impl RldReader {
                     CsvStyle::Dates => date(sec),
                 };
                 dated |= style == CsvStyle::Dates && nsec != 0;
-                impossible |= !is_plausible_time(sec, nsec);
+                impossible |= !is_plausible_time(sec, if style == CsvStyle::Dates { 0 } else { nsec });
             }
             let row = self.row(number).ok_or_else(|| RldError::refused("no such row"))?;
             for channel in 0..channels {

@@ -194,6 +194,14 @@ impl RldReader {
         inside.map(|block| early(block.row - rows.start)).sum()
     }
 
+    /// Returns the first row of a slice of `rows`. If a gap follows within `rows`, this is the first
+    /// row of a block, because only the last block of a file can be short.
+    pub fn slice_start(&self, rows: &Range<u64>) -> u64 {
+        let has_gap = self.gaps_inside(rows.start + 1..rows.end).next().is_some();
+        let block = self.block_of(rows.start).filter(|_| has_gap);
+        block.map_or(rows.start, |(first, _)| first)
+    }
+
     /// Returns the first row after each gap within `rows`.
     fn gaps_inside(&self, rows: Range<u64>) -> impl Iterator<Item = u64> {
         let from = self.times.blocks.list.partition_point(|block| block.row < rows.start);
@@ -264,8 +272,8 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
     let rows = match &ranges[..] {
         [] => 0..0,
         [rows] => {
-            let first = log.block_of(rows.start).map_or(rows.start, |(first, _)| first);
-            if first < rows.start && log.gaps_inside(rows.start + 1..rows.end).next().is_some() {
+            let first = log.slice_start(rows);
+            if first < rows.start {
                 let text = format!(
                     "the slice has {} more at its start, because blocks are kept whole if a gap follows",
                     count(rows.start - first, "row")

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rovelog_core::internal::text::count;
-use rovelog_core::{Detail, LogReader, Merged, Record, Recovery, Select, Sliced, Topic, Value};
+use rovelog_core::{Detail, LogReader, Merged, Record, Recovery, Select, Sliced, Value};
 
 use super::latched_detail;
 use super::lost::{self, LostMessage};
@@ -61,11 +61,11 @@ impl Written {
     }
 }
 
-/// Writes a bag with the records that `each` provides, and with the connections of all topics that
-/// `keeps` returns true for. `each` may be called twice.
+/// Writes a bag with the records that `each` provides, and with all connections of the topics for
+/// which `keeps` returns true. Topics are given by their index. `each` may be called twice.
 fn write(
     logs: &[&BagReader],
-    keeps: &dyn Fn(&[u8]) -> bool,
+    keeps: &dyn Fn(u32) -> bool,
     out: &mut dyn Write,
     each: &Each<'_>,
 ) -> Result<Written, BagError> {
@@ -76,7 +76,7 @@ fn write(
 
 fn lay(
     logs: &[&BagReader],
-    keeps: &dyn Fn(&[u8]) -> bool,
+    keeps: &dyn Fn(u32) -> bool,
     writer: &mut Writer<'_>,
     each: &Each<'_>,
 ) -> Result<Written, BagError> {
@@ -112,8 +112,8 @@ fn lay(
     })?;
     for (source, log) in logs.iter().enumerate() {
         for (number, origin) in (1..).zip(&log.scanner.content.origins) {
-            let unused = origin.record.as_ref().filter(|_| !ids.contains_key(&(source, number)));
-            if let Some(record) = unused.filter(|record| keeps(&record.topic)) {
+            let is_unused = !ids.contains_key(&(source, number)) && keeps(origin.connection);
+            if let Some(record) = origin.record.as_ref().filter(|_| is_unused) {
                 writer.connect_with(declared(record))?;
             }
         }
@@ -302,7 +302,8 @@ pub(super) fn recover(
 ) -> Result<Recovery, BagError> {
     let written = bag.rechunked(out)?;
     let size = bag.bytes.len() as u64;
-    // The new chunks have checksums of their own, so the report must say which ones did not match.
+    // The new chunks get new checksums, so the report lists the original chunks whose checksum was
+    // wrong.
     let wrong = bag.diagnostics().list().iter().filter(|found| found.rule == &rules::CHUNK_CHECKSUM);
     let lost = lost.into_iter().chain(wrong.map(|found| found.range.clone())).collect();
     let mut details = bag.chunk_details();
@@ -314,11 +315,8 @@ pub(super) fn recover(
 
 pub(super) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, BagError> {
     let (before, latched) = bag.records_before(select);
-    let keeps = |topic: &[u8]| {
-        let is_kept = |known: &&Topic| select.keeps_topic(known);
-        bag.topics().iter().filter(is_kept).any(|known| known.name.as_bytes() == topic)
-    };
-    let written = write(&[bag], &keeps, out, &|sink| {
+    let kept: Vec<bool> = bag.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
+    let written = write(&[bag], &|topic| kept[topic as usize], out, &|sink| {
         before.iter().try_for_each(|record| sink(Part::Message(0, record)))?;
         copy(bag, MessageMerge::new(bag, select, true, true), sink)
     })?;

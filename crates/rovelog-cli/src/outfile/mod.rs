@@ -320,7 +320,8 @@ fn create_partial(path: &Path, partial: &Path, inputs: &[PathBuf]) -> Result<Fil
                  remove FILE",
             )
             .at(partial),
-        io::ErrorKind::AlreadyExists => cannot_write(partial, &error),
+        // An existing partial file could not be replaced.
+        _ if fs::symlink_metadata(partial).is_ok() => cannot_write(partial, &error),
         _ => cannot_write(path, &error),
     })?;
     unfinished.add(partial);

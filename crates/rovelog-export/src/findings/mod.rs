@@ -30,7 +30,7 @@ use crate::ExportError;
 use crate::plot::significant;
 
 pub use kind::Kind;
-pub(crate) use px4::{MEAN_LIMIT, each_first_row, time_in_air};
+pub(crate) use px4::{MEAN_LIMIT, recordings, time_in_air};
 
 /// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -27,7 +27,7 @@ const WINDOW: usize = 1024;
 /// more precisely, and frequencies less precisely.
 const SHORT_WINDOW: usize = 256;
 
-/// A distance between two samples of more than this number of mean distances is a gap.
+/// A gap is a distance between two samples that exceeds the mean distance by this factor.
 const GAP: f64 = 10.0;
 
 /// Minimum number of samples in a window. Signals with fewer samples have no spectrum.
@@ -160,13 +160,15 @@ impl Windows {
             }
         }
         let step = |pair: &[(i64, f64)]| pair[1].0.saturating_sub(pair[0].0) as f64;
-        let steps: Vec<f64> = self.first.windows(2).map(step).collect();
-        let mean = |steps: &[f64]| steps.iter().sum::<f64>() / steps.len() as f64;
-        // The gaps of dropouts are left out.
-        let longest = GAP * mean(&steps);
-        let kept: Vec<f64> = steps.into_iter().filter(|step| *step <= longest).collect();
-        let mean = mean(&kept);
-        (mean > 0.0).then(|| 1e9 / mean)
+        let mut steps: Vec<f64> = self.first.windows(2).map(step).collect();
+        // The gaps of dropouts are left out. A long gap hides shorter ones, so this is repeated.
+        loop {
+            let (mean, count) = (steps.iter().sum::<f64>() / steps.len() as f64, steps.len());
+            steps.retain(|step| *step <= GAP * mean);
+            if steps.len() == count {
+                return (mean > 0.0).then(|| 1e9 / mean);
+            }
+        }
     }
 }
 

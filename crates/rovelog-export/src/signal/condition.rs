@@ -60,7 +60,7 @@ impl Condition {
     pub fn new(signals: &Signals<'_>, text: &str) -> Result<Self, NoSignal> {
         let text = text.trim();
         // A duration cannot contain ` for `, so the last ` for ` in the text precedes the duration.
-        // The name of a state may contain it too, but a duration starts with a number.
+        // The name of a state may contain ` for ` too, but is not followed by a number.
         let is_duration =
             |text: &str| text.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '.');
         let (body, duration) = match text.rsplit_once(" for ").filter(|(_, end)| is_duration(end)) {

@@ -272,7 +272,7 @@ fn step(series: Series, time: i64, value: f64, memory: &mut Memory) -> f64 {
             let change = value - old;
             match series {
                 Series::Difference => change,
-                // A value that changes at one time has no derivative there.
+                // Two rows with the same time have no derivative.
                 _ if time == before => f64::NAN,
                 _ => change / seconds(before),
             }

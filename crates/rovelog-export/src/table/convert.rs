@@ -328,7 +328,7 @@ impl ColumnBuilder {
             DataType::Timestamp(ArrowUnit::Nanosecond, zone) if rules.micros => {
                 let micros = DataType::Timestamp(ArrowUnit::Microsecond, zone.clone());
                 // The conversion to microseconds loses digits, so a second column with the exact
-                // time is added. The times of the rows already have one.
+                // time is added. The column of row times already has such a second column.
                 if !matches!(source, Source::Time) {
                     let exact = Field::new(format!("{name}_ns"), DataType::Int64, field.is_nullable());
                     self.push(field.with_data_type(micros), source.clone(), Conversion::Micros);

@@ -216,7 +216,7 @@ def _schema(folder: pathlib.Path, names: list[str], month: list[str]) -> Any:
 
 
 class _RefusedError(Exception):
-    """The columns of a table cannot be those of a Delta table."""
+    """Raised if a table has columns that Delta does not support."""
 
 
 def _levels(type: Any) -> int:

@@ -381,7 +381,8 @@ impl<W: Write> Output<'_, W> {
 struct Slice<'a, W> {
     log: &'a UlogReader,
     rows: RowSelection<'a>,
-    /// For the current and each later log in the file.
+    /// Parameter changes before the start of the slice, for the current log and each later log in
+    /// the file.
     parameters: VecDeque<ParametersInForce<'a>>,
     /// Names of the formats written to the slice so far.
     defined: HashSet<&'a str>,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use rovelog::FormatInfo;
+use rovelog::{Detail, FormatInfo};
 use serde::Serialize;
 
 use crate::compression::ChunkArgs;
@@ -151,7 +151,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
         file.finish()?;
         records += report.records;
-        for detail in report.details {
+        // Another part contains the records that these notes are about.
+        let is_note = |detail: &Detail| !["sessions_left_out", "latched"].contains(&detail.key);
+        for detail in report.details.into_iter().filter(is_note) {
             notes.entry(detail.key).or_insert(detail.text);
         }
         docs.push(PartDoc {

@@ -53,16 +53,23 @@ fn too_many(parts: impl std::fmt::Display, next: &str) -> Failure {
         .next(next)
 }
 
-/// Moves the time of a cut to the start of a block, if the log is an RLD log with gaps. A part of
-/// such a log consists of whole blocks, so other cuts would write some rows to two parts.
-fn at_block(log: &AnyLog, cut: i64) -> i64 {
-    let AnyLog::Rld(log) = log else { return cut };
-    if log.clock_report().gaps.is_empty() {
-        return cut;
+/// Moves cuts to the starts of blocks, if the log is an RLD log with gaps. A slice keeps blocks whole
+/// if a gap follows, so other cuts would write some rows to two parts.
+fn aligned(log: &AnyLog, cuts: &[i64]) -> Vec<i64> {
+    let AnyLog::Rld(log) = log else { return cuts.to_vec() };
+    let mut moved: Vec<i64> = Vec::new();
+    for (number, cut) in cuts.iter().enumerate() {
+        let select = Select::all().between(Some(*cut), cuts.get(number + 1).copied());
+        let rows = log.rows_selected(&select).into_iter().next();
+        let first = rows.map(|rows| (log.slice_start(&rows), rows.start)).filter(|(first, row)| first < row);
+        let cut = first.and_then(|(first, _)| log.record_times().time(first)).unwrap_or(*cut);
+        // Several cuts may be in one block.
+        while moved.last().is_some_and(|last| *last >= cut) {
+            moved.pop();
+        }
+        moved.push(cut);
     }
-    let rows = log.rows_selected(&Select::all().between(Some(cut), None));
-    let block = rows.first().and_then(|rows| log.block_of(rows.start));
-    block.and_then(|(first, _)| log.record_times().time(first)).unwrap_or(cut)
+    moved
 }
 
 /// Divides a log into time windows of `every` nanoseconds, counted from the start of the log.
@@ -76,12 +83,10 @@ pub(super) fn by_time(log: &AnyLog, every: i64) -> Result<Vec<Part>, Failure> {
     if usize::try_from(cuts).is_ok_and(|cuts| cuts >= MAX_PARTS) {
         return Err(too_many(cuts + 1, "choose a longer time, such as --every 60s"));
     }
-    let bounds =
-        (1..=cuts).map_while(|cut| cut.checked_mul(every).and_then(|after| start.checked_add(after)));
-    let mut bounds: Vec<_> =
-        bounds.map(|bound| at_block(log, bound)).filter(|bound| *bound > start).collect();
-    bounds.dedup();
-    Ok(between(&bounds))
+    let bounds: Vec<_> = (1..=cuts)
+        .map_while(|cut| cut.checked_mul(every).and_then(|after| start.checked_add(after)))
+        .collect();
+    Ok(between(&aligned(log, &bounds)))
 }
 
 /// Divides a log into parts of at most `size` bytes, in time order.
@@ -116,9 +121,10 @@ pub(super) fn by_size(log: &AnyLog, size: u64) -> Result<Vec<Part>, Failure> {
             filled += record.payload.len() as u64 + each;
             // Records with equal times must stay in the same part, so the log is cut only where the
             // time increases.
-            let cut = record.time.filter(|_| filled > free).map(|time| at_block(log, time.nanos));
-            if let Some(cut) = cut.filter(|cut| *bounds.last().unwrap_or(&first) < *cut) {
-                bounds.push(cut);
+            if let Some(time) = record.time.filter(|_| filled > free)
+                && *bounds.last().unwrap_or(&first) < time.nanos
+            {
+                bounds.push(time.nanos);
                 filled = 0;
                 if bounds.len() >= MAX_PARTS {
                     return Err(too_many("more", "choose a larger size, such as --size 100MB"));
@@ -136,9 +142,9 @@ pub(super) fn by_size(log: &AnyLog, size: u64) -> Result<Vec<Part>, Failure> {
             number += 1;
             continue;
         }
-        let (first, end) = (from.unwrap_or(first), to.or(last.checked_add(1)));
-        let middle = end.map(|end| at_block(log, first.saturating_add(end.saturating_sub(first) / 2)));
-        let Some(middle) = middle.filter(|middle| first < *middle && bounds.len() < MAX_PARTS) else {
+        let (first, end) = (from.or(Some(first)), to.or(last.checked_add(1)));
+        let middle = first.zip(end).map(|(first, end)| first.saturating_add(end.saturating_sub(first) / 2));
+        let Some(middle) = middle.filter(|middle| first < Some(*middle) && bounds.len() < MAX_PARTS) else {
             let what = format!(
                 "the log cannot be split into parts of {}, because data that belongs together is larger",
                 shown(size)
@@ -148,7 +154,7 @@ pub(super) fn by_size(log: &AnyLog, size: u64) -> Result<Vec<Part>, Failure> {
         };
         bounds.insert(number, middle);
     }
-    Ok(between(&bounds))
+    Ok(between(&aligned(log, &bounds)))
 }
 
 /// Returns a part for each topic that has records.

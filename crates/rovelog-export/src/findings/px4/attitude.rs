@@ -5,7 +5,7 @@ use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::roll_pitch_yaw;
 
 use super::flight::Flight;
-use super::{SECOND, first_instances};
+use super::{SECOND, recordings};
 use crate::findings::scan::Scan;
 use crate::findings::watch::{Holds, Span};
 use crate::findings::{Evidence, Finding, Kind, Severity, digits, seconds};
@@ -26,7 +26,7 @@ const AXES: [[&str; 3]; 2] =
 /// Adds the checks of the attitude.
 pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>) {
     // The vehicle is controlled by the attitude in the first instance.
-    for topic in first_instances(log, "vehicle_attitude") {
+    for topic in recordings(log, "vehicle_attitude") {
         (0..AXES.len()).for_each(|axis| add_axis(topic, axis, flight, scan));
     }
 }

@@ -6,7 +6,7 @@ use rovelog::core::internal::topic::instance;
 use rovelog::ulog_format::UlogReader;
 
 use super::flight::Flight;
-use super::{SECOND, first_instances, topics};
+use super::{SECOND, recordings, topics};
 use crate::ExportError;
 use crate::findings::scan::{Scan, WHOLE_LOG, each_row};
 use crate::findings::watch::{Holds, Span, States};
@@ -74,7 +74,7 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
             span.finding((Kind::EkfFault, severity), sentence, format!("{topic}.filter_fault_flags"), 0.0)
         });
     }
-    let positions = first_instances(log, "vehicle_local_position");
+    let positions = recordings(log, "vehicle_local_position").into_iter();
     for (topic, [name, unit, counter, first, second]) in
         positions.flat_map(|topic| JUMPS.map(|jump| (topic, jump)))
     {

@@ -7,8 +7,9 @@ use std::ops::Range;
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{Entry, status_changes};
 
-use super::each_first_row;
+use super::recordings;
 use crate::ExportError;
+use crate::findings::scan::{WHOLE_LOG, each_row};
 use crate::findings::watch::States;
 
 /// Number of the flight mode Acro in `vehicle_status.nav_state`, in all versions of PX4.
@@ -38,15 +39,19 @@ impl Flight {
             }
         }
         let fields = ["nav_state", "vehicle_type", "is_rotary_wing", "in_transition_mode"];
-        each_first_row(log, "vehicle_status", &fields, |time, row| {
-            flight.acro.push(time, row[0] == NAV_ACRO);
-            let is_unknown = row[1].is_nan() && row[2].is_nan();
-            let is_rotary = is_unknown || row[1] == ROTARY_WING || row[2] > 0.0;
-            flight.multicopter.push(time, is_rotary && (row[3].is_nan() || row[3] == 0.0));
-        })?;
-        each_first_row(log, "vehicle_land_detected", &["landed"], |time, row| {
-            flight.landed.push(time, row[0] > 0.0);
-        })?;
+        for topic in recordings(log, "vehicle_status") {
+            each_row(log, &topic.name, &fields, WHOLE_LOG, |time, row| {
+                flight.acro.push(time, row[0] == NAV_ACRO);
+                let is_unknown = row[1].is_nan() && row[2].is_nan();
+                let is_rotary = is_unknown || row[1] == ROTARY_WING || row[2] > 0.0;
+                flight.multicopter.push(time, is_rotary && (row[3].is_nan() || row[3] == 0.0));
+            })?;
+        }
+        for topic in recordings(log, "vehicle_land_detected") {
+            each_row(log, &topic.name, &["landed"], WHOLE_LOG, |time, row| {
+                flight.landed.push(time, row[0] > 0.0);
+            })?;
+        }
         let initial = log.parameters().initial;
         let numbers = initial.into_iter().filter_map(|(name, value)| Some((name, value.as_f64()?)));
         flight.parameters = numbers.collect();

@@ -19,7 +19,7 @@ use rovelog::ulog_format::UlogReader;
 use rovelog::{LogReader, Topic};
 
 use super::Finding;
-use super::scan::{Scan, WHOLE_LOG, each_row};
+use super::scan::Scan;
 use crate::ExportError;
 
 use flight::Flight;
@@ -51,35 +51,20 @@ pub(crate) fn time_in_air(log: &UlogReader) -> Result<i64, ExportError> {
     Ok(Flight::read(log)?.time_in_air(end))
 }
 
-/// Returns the topics with the first instance of a type that have rows. A log that contains several
-/// recordings has one for each of them.
-fn first_instances<'a>(log: &'a UlogReader, type_name: &str) -> impl Iterator<Item = &'a Topic> {
+/// Returns the topics of the lowest instance of a type. A log with several recordings has one such
+/// topic for each of them. A recording whose times overlap with those of an earlier one is left out,
+/// because its clock cannot be compared with that of the others.
+pub(crate) fn recordings<'a>(log: &'a UlogReader, type_name: &str) -> Vec<&'a Topic> {
     let number = |topic: &Topic| instance(&topic.name).map(|(_, number, _)| number);
-    let first = topics(log, type_name).map(number).min();
-    topics(log, type_name).filter(move |topic| Some(number(topic)) == first)
-}
-
-/// Calls `each` with the time and the fields of each row of the first instance of a type, in time
-/// order.
-pub(crate) fn each_first_row(
-    log: &UlogReader,
-    type_name: &str,
-    fields: &[&str],
-    mut each: impl FnMut(i64, &[f64]),
-) -> Result<(), ExportError> {
-    let topics: Vec<_> = first_instances(log, type_name).collect();
-    if let [topic] = topics[..] {
-        return each_row(log, &topic.name, fields, WHOLE_LOG, each);
-    }
-    let mut rows = Vec::new();
-    for topic in topics {
-        each_row(log, &topic.name, fields, WHOLE_LOG, |time, row| rows.push((time, row.to_vec())))?;
-    }
-    rows.sort_by_key(|(time, _)| *time);
-    for (time, row) in &rows {
-        each(*time, row);
-    }
-    Ok(())
+    let lowest = topics(log, type_name).map(number).min();
+    let mut end = i64::MIN;
+    let follows = |topic: &&Topic| {
+        let span = topic.first.zip(topic.last).map(|(first, last)| (first.nanos, last.nanos));
+        let follows = span.is_none_or(|(first, _)| first >= end);
+        end = span.filter(|_| follows).map_or(end, |(_, last)| last);
+        follows
+    };
+    topics(log, type_name).filter(|topic| Some(number(topic)) == lowest).filter(follows).collect()
 }
 
 /// Returns the topics of a type that have rows, one for each instance.

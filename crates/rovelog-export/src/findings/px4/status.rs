@@ -7,7 +7,7 @@ use rovelog::ulog_format::px4::{Entry, Mode, events, status_changes};
 use rovelog::{LogReader as _, Topic};
 
 use super::flight::Flight;
-use super::{SECOND, first_instances};
+use super::{SECOND, recordings};
 use crate::ExportError;
 use crate::findings::scan::{Scan, WHOLE_LOG, each_row};
 use crate::findings::watch::{Holds, Sample, Span};
@@ -43,7 +43,7 @@ const FLAGS: [&str; 3] = ["failsafe_flags", "vehicle_status_flags", "vehicle_sta
 
 /// Adds the checks of kills and terminations.
 pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>) {
-    let armed = first_instances(log, "actuator_armed");
+    let armed = recordings(log, "actuator_armed").into_iter();
     for (topic, (field, kind)) in armed.flat_map(|topic| STOPS.map(|stop| (topic, stop))) {
         // PX4 disarms when it stops the motors, so the row before the stop shows whether the
         // vehicle was flying.
@@ -133,7 +133,7 @@ const MAX_FLAGS: usize = 4096;
 fn rising_flags(log: &UlogReader) -> Result<Vec<(i64, String)>, ExportError> {
     let mut rising = Vec::new();
     for name in FLAGS {
-        for topic in first_instances(log, name) {
+        for topic in recordings(log, name) {
             add_rising(log, topic, &mut rising)?;
         }
         if !rising.is_empty() {

@@ -156,7 +156,7 @@ class Source:
         if self._header_only:
             return set()
         unknown = (row[5] for row in self._reader.problems() if row[1] == "unknown_id")
-        # The text ends with the id.
+        # The text of the problem ends with the message id.
         return self._series_and_unusable[1] | {int(text.rsplit(" ", 1)[1]) for text in unknown}
 
     @property

@@ -35,4 +35,4 @@ class ROSBagEncryptException(ROSBagException):
 
 
 class SerializationError(Exception):
-    """A message has a value that its type does not allow. The class has the name of genpy's."""
+    """A message has a value that its type does not allow. The class is named as in genpy."""
