@@ -256,7 +256,7 @@ fn parts_have_the_names_of_the_logger_and_open_as_one_log() {
     // no gap.
     for (log, every, rows, names) in [
         ("v4", "6ms", "15", vec!["v4.rld", "v4_p1.rld", "v4_p2.rld"]),
-        ("gap", "5020us", "20", vec!["gap.rld", "gap_p1.rld", "gap_p2.rld", "gap_p3.rld"]),
+        ("gap", "5020us", "20", vec!["gap.rld", "gap_p1.rld", "gap_p2.rld", "gap_p3.rld", "gap_p4.rld"]),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let line = format!("split {log}.rld --every {every} -o {}", folder.path().display());
