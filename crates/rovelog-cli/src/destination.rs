@@ -8,9 +8,6 @@ use crate::failure::Failure;
 use crate::outfile::{OutArgs, OutFile, unless_stdout};
 use crate::output::Out;
 
-/// Extensions of compressed files and archives, which no command writes.
-const PACKED: [&str; 7] = ["gz", "bz2", "xz", "zst", "lz4", "zip", "tar"];
-
 /// Options of the commands that write a single output to a file or to stdout.
 #[derive(clap::Args)]
 pub(crate) struct OutputArgs {
@@ -30,7 +27,8 @@ impl OutputArgs {
         context: &Context,
     ) -> Result<Destination, Failure> {
         let extension = self.path().and_then(Path::extension).and_then(|extension| extension.to_str());
-        if let (Some(path), Some(extension)) = (self.path(), extension.filter(|end| PACKED.contains(end))) {
+        let extension = extension.filter(|extension| rovelog_scale::COMPRESSED.contains(extension));
+        if let (Some(path), Some(extension)) = (self.path(), extension) {
             return Err(Failure::usage(format!(
                 "the output is not compressed, so its name must not end in .{extension}"
             ))

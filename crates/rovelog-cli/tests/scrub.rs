@@ -35,6 +35,24 @@ fn open(path: &Path) -> Option<AnyLog> {
     rovelog::from_bytes(fs::read(path).ok()?.into(), &ReadOptions::default()).ok()
 }
 
+/// Offsets in the index of a bag that was appended to another count from the start of this bag.
+#[test]
+fn the_index_of_appended_bags_stays_right() {
+    let place = Place::new("rosbag", &["v2.0+bz2.bag", "v2.0+lz4.bag"]);
+    let joined = [place.read("v2.0+bz2.bag"), place.read("v2.0+lz4.bag")].concat();
+    fs::write(place.path("joined.bag"), joined).unwrap();
+    let run = place.run("scrub joined.bag -o out.bag --shift-days 10");
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+    let index = |name: &str| {
+        let log = rovelog::open(place.path(name)).unwrap();
+        let AnyLog::Rosbag(bag) = &log else { panic!("{name} is no bag") };
+        let codes: Vec<_> = log.diagnostics().list().iter().map(|found| found.rule.code).collect();
+        (bag.sections().len(), log.info().records, codes)
+    };
+    assert_eq!(index("out.bag"), index("joined.bag"));
+    assert_ne!(place.read("out.bag").len(), place.read("joined.bag").len(), "no chunk has another size");
+}
+
 #[test]
 fn a_copy_without_changes_has_the_same_bytes() {
     let mut count = 0;

@@ -1,8 +1,9 @@
-//! Partial files, which are output files that are not complete yet.
+//! Partial files. A partial file contains an output that is not complete yet.
 //!
-//! An output `OUT` is written as `OUT.partial` and renamed when it is complete. The partial file is
-//! locked while it is written, so that two processes cannot write the same output. A partial file
-//! without a lock was left behind by a killed process, and is replaced.
+//! The output `OUT` is written to the file `OUT.partial`, which is renamed to `OUT` when it is
+//! complete. A process locks the partial file while it writes to it, so that no other process writes
+//! the same output. If a partial file is not locked, a killed process has left it behind, and the
+//! next process replaces it.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -183,8 +183,8 @@ fn flight(log: &UlogReader) -> Result<Vec<Total>, ExportError> {
     totals.extend(speed.total("max speed", "m/s"));
     for topic in recordings(log, "vehicle_attitude") {
         each_row(log, &topic.name, &["q[0]", "q[1]", "q[2]", "q[3]"], WHOLE_LOG, |_, q| {
-            // This element of the rotation matrix is the cosine of the angle between the vertical
-            // axes of the vehicle and the earth.
+            // This is the cosine of the tilt, which is the angle between the vertical axes of the
+            // vehicle and the earth. It is an element of the rotation matrix.
             let cosine = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2]);
             tilt.push(cosine.clamp(-1.0, 1.0).acos().to_degrees());
         })?;

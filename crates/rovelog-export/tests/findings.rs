@@ -203,6 +203,59 @@ fn a_motor_that_stops_alone_has_failed() {
     assert_eq!(outputs(|_| 1950.0, |_| 1500.0), [""; 0]);
 }
 
+/// The pusher of a VTOL runs in a transition, and stands still while the vehicle hovers.
+#[test]
+fn the_pusher_of_a_vtol_has_not_failed() {
+    let outputs = |transition: f64| {
+        let mut flight = Flight::default();
+        for (time, armed, change) in
+            [(0.0, 1.0, 0.0), (1.0, 2.0, 0.0), (20.0, 2.0, transition), (30.0, 2.0, 0.0)]
+        {
+            let fields = [
+                ("arming_state", armed),
+                ("nav_state", 2.0),
+                ("vehicle_type", 1.0),
+                ("in_transition_mode", change),
+            ];
+            flight.row(time, "vehicle_status", &fields);
+        }
+        flight.row(1.0, "vehicle_land_detected", &[("landed", 0.0)]);
+        let pusher = pulse(0.0, 1500.0, 20.05, 29.95);
+        let flight = flight.every("actuator_outputs", 2..60, move |time| {
+            [("noutputs", 3.0), ("output[0]", 1500.0), ("output[1]", 1500.0), ("output[2]", pusher(time))]
+        });
+        flight.findings()
+    };
+    assert_eq!(outputs(1.0), [""; 0]);
+    // Without a transition, the same outputs are those of a motor that stopped.
+    assert_eq!(outputs(0.0), ["high motor-failure 30 59.9"]);
+}
+
+/// The second of two recordings in a file has findings too. If its times overlap with those of the
+/// first, the state of the flight at a time is unknown.
+#[test]
+fn the_second_recording_has_findings() {
+    let roll = |shift: f64| {
+        let mut flight = Flight::new();
+        for row in &mut flight.rows {
+            row.time += shift;
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers")]
+        let start = shift as u32;
+        flight.every("vehicle_attitude", start..start + 90, move |time| {
+            roll(pulse(0.0, 70.0, shift + 30.0, shift + 31.05)(time))
+        })
+    };
+    let both = |shift: f64| {
+        let bytes = [roll(0.0).bytes(), roll(shift).bytes()].concat();
+        let log = rovelog::from_bytes(bytes.into(), &ReadOptions::default()).unwrap();
+        findings(&log).unwrap().iter().map(short).collect::<Vec<_>>()
+    };
+    let first = "high attitude-failure 30 31".to_owned();
+    assert_eq!(both(200.0), [first.clone(), "high attitude-failure 230 231".to_owned()]);
+    assert_eq!(both(50.0), [first]);
+}
+
 #[test]
 fn a_lost_remote_control_counts_if_it_was_there() {
     let radio = |from: f64, to: f64| {

@@ -63,11 +63,12 @@ fn cannot_write<'a>(error: &io::Error) -> ExceptionBuilder<'a> {
     raise.errno(error.raw_os_error()).next(rovelog_export::next_step(error))
 }
 
-/// Context manager that creates and locks the partial file of an output. At the end, the file is
-/// removed unless it was renamed.
+/// Context manager for the partial file of an output. `__enter__` creates and locks the file.
+/// `__exit__` removes the file unless it was renamed.
 ///
-/// It is written in Rust, because Ctrl-C can interrupt Python between any two instructions, for
-/// example between the creation of a file and the assignment to a variable.
+/// If the object is destroyed before `__exit__`, the file is removed, too. Python code cannot
+/// guarantee this: Ctrl-C can interrupt it after the file was created and before the file is assigned
+/// to a variable.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct PartialFile {
     target: PathBuf,

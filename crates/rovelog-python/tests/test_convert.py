@@ -103,6 +103,24 @@ def test_tables_of_other_formats(name: str, tmp_path: pathlib.Path) -> None:
             assert as_text(got[column]) == as_text(want[column]), (topic, column)
 
 
+def test_nested_times_keep_their_nanoseconds(tmp_path: pathlib.Path) -> None:
+    log = rl.open(CORPUS / "rosbag/robot.bag")
+    topic = next(topic for topic in log.topics.values() if topic.count and any(f.name == "header" for f in topic.fields))
+    done = rl.convert(log, tmp_path / "flat.parquet", topics=topic.name, flatten=True)
+    table = pq.read_table(done.files[0])
+    stamps = [row["stamp"].value for row in topic.to_arrow()["header"]]
+    assert table["header.stamp_ns"].to_pylist() == stamps and len(stamps) > 0
+
+
+def test_parameters_from_before_the_window_are_kept(tmp_path: pathlib.Path) -> None:
+    log = rl.open(CORPUS / "ulog/parameters+changes.ulg")
+    rl.convert(log, tmp_path / "a.mcap", start="+10ms")
+    with open(tmp_path / "a.mcap", "rb") as file:
+        found = [(channel.topic, message.log_time) for _, channel, message in make_reader(file).iter_messages()]
+    values = [time for topic, time in found if topic == "parameters"]
+    assert len(values) >= len(log.params) > 0 and min(values) == min(time for _, time in found)
+
+
 def test_messages_of_a_bag_keep_their_bytes(tmp_path: pathlib.Path) -> None:
     log = rl.open(CORPUS / "rosbag/recorded+two-topics.bag")
     done = rl.convert(log, tmp_path / "a.mcap")

@@ -19,6 +19,7 @@ from conftest import CORPUS, REAL, over, real_file
 import rovelog
 from rovelog import RovelogError
 from rovelog.compat.rosbag import Bag, Duration, Message, ROSBagException, ROSBagFormatException, ROSBagUnindexedException, Time
+from rovelog.compat.rosbag import _messages
 from rovelog.compat.rosbag._errors import SerializationError
 from rovelog.compat.rosbag.bag import ROSBagEncryptException
 
@@ -337,3 +338,15 @@ def test_errors(tmp_path: pathlib.Path) -> None:
     (tmp_path / "empty.bag").touch()
     with pytest.raises(ROSBagException, match="empty"):
         Bag(tmp_path / "empty.bag")
+
+
+def test_types_with_too_many_classes_are_not_decoded() -> None:
+    """Each type has two fields of the previous type, so the tree doubles with each of them."""
+
+    def types(levels: int) -> list[Any]:
+        fields = [[], *([("a", f"p/T{level}", level), ("b", f"p/T{level}", level)] for level in range(levels - 1))]
+        return [{"name": f"p/T{i}", "md5": str(i), "text": "", "fields": of, "constants": []} for i, of in enumerate(fields)]
+
+    assert _messages.spec_of(types(10), "p/Any", "", "") is not None
+    assert _messages.spec_of(types(60), "p/Any", "", "") is None
+    assert _messages.spec_of([], "p/Any", "", "") is None

@@ -25,7 +25,7 @@ mod union;
 mod wanted;
 
 pub use error::ScaleError;
-pub use log_file::is_log;
+pub use log_file::{COMPRESSED, is_log};
 #[cfg(feature = "lake")]
 pub use open_logs::OpenLogs;
 #[cfg(feature = "lake")]

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "lake")]
 const OPENING_COST_BYTES: u64 = 64 << 10;
 
-/// File name extensions of compressed files and archives. An archive with a single log has a name
-/// such as `flight.ulg.zip`.
-const COMPRESSED: &[&str] = &["gz", "bz2", "xz", "zst", "lz4", "zip"];
+/// File name extensions of compressed files and archives, in lower case. An archive with a single log
+/// has a name such as `flight.ulg.zip`.
+pub const COMPRESSED: &[&str] = &["gz", "bz2", "xz", "zst", "lz4", "zip"];
 
 /// A log that was found. The size and the time of the last change show whether the file has been
 /// changed after it was found.

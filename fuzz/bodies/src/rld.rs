@@ -60,8 +60,8 @@ pub fn rld_stream(data: &[u8]) {
     check_stream(&mut stream, &log, log.records_in_file_order(), |_| None);
 }
 
-/// Writes an RLD log as CSV of the logger, or uses the input as CSV text. Checks that the import
-/// of the CSV is a valid log, and that it has the rows of the log.
+/// Imports CSV of the logger. If the input is an RLD log, the CSV is exported from it. Otherwise, the
+/// input is the CSV. Checks that the imported log is valid and has the rows of the CSV.
 pub fn rld_csv(data: &[u8]) {
     let log = open(data);
     let (mut text, mut is_complete) = (data.to_vec(), false);

@@ -151,10 +151,12 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     Ok(Imported { bytes: writer.finish()?.0, rows, remarks })
 }
 
-/// Returns the number of rows in a block of the log, in which all blocks but the last have the same
-/// size. If rows are missing in the CSV, its blocks have different sizes. The result is then the
-/// greatest common divisor of all sizes but the last: blocks of 100, 50 and 30 rows give 50. Returns
-/// `None` if there are no blocks.
+/// Returns the number of rows per block for the new log. Returns `None` if there are no blocks.
+///
+/// In an RLD log, all blocks except the last one have the same size. In the CSV, they have different
+/// sizes if rows are missing. The blocks of the CSV are then divided into blocks of one size, which
+/// is the greatest common divisor of all sizes except the last one. For example, blocks of 100, 50
+/// and 30 rows are divided into blocks of 50 rows, and a last block of 30 rows.
 fn block_size(blocks: &[Block]) -> Option<u64> {
     let (last, full) = blocks.split_last()?;
     let divisor = |mut a: u64, mut b: u64| {

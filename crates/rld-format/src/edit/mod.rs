@@ -194,8 +194,11 @@ impl RldReader {
         inside.map(|block| early(block.row - rows.start)).sum()
     }
 
-    /// Returns the first row of a slice of `rows`. If a gap follows within `rows`, this is the first
-    /// row of a block, because only the last block of a file can be short.
+    /// Returns the number of the first row that a slice of the rows `rows` contains.
+    ///
+    /// In an RLD file, only the last block can be short. So if `rows` starts within a block and has a
+    /// gap, the slice starts with the first row of this block. Otherwise, it starts with
+    /// `rows.start`.
     pub fn slice_start(&self, rows: &Range<u64>) -> u64 {
         let has_gap = self.gaps_inside(rows.start + 1..rows.end).next().is_some();
         let block = self.block_of(rows.start).filter(|_| has_gap);

@@ -18,8 +18,8 @@ pub use recover::Part;
 pub(crate) use recover::recover;
 pub(crate) use rewrite::rewrite;
 
-/// Describes the times of a new bag whose original counts times from the start of the recording.
-/// Returns `None` if the times of the original are Unix times.
+/// Returns a note for a new bag made from `bag`, if `bag` counts times from the start of the
+/// recording. In the new bag, readers interpret these times as Unix times.
 fn clock_detail(bag: &BagReader) -> Option<Detail> {
     let text = "the times count from the start of the recording, so readers show them as dates of 1970";
     (bag.scanner.tables.clock != Clock::Unix).then(|| Detail::new("clock", text, Value::Bool(true)))

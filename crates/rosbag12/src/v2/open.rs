@@ -239,8 +239,8 @@ impl Scanner {
                 )
             });
         }
-        // Index data belong to the chunk before them. Index data right after a version line belong
-        // to no chunk, so they are ignored.
+        // Index data describes the chunk before it. If no chunk follows the last version line, the
+        // index data describes no chunk and is ignored.
         let content = &mut self.content;
         let section = content.position.section;
         if let Some(chunk) = content.chunks.last_mut().filter(|chunk| chunk.section == section) {

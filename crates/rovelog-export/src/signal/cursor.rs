@@ -25,7 +25,8 @@ pub(super) struct Cursor<'a> {
     /// Time windows that remain to be read and sorted. Empty if the topic is stored in time order.
     windows: VecDeque<Window>,
     schema: SchemaRef,
-    /// Number of rows that were skipped so far, because they have no time.
+    /// Number of rows that this cursor has skipped because they have no time. It is shared with the
+    /// caller, who reads it after the cursor was consumed.
     untimed: Arc<AtomicU64>,
 }
 
@@ -60,7 +61,8 @@ impl<'a> Cursor<'a> {
         &self.select
     }
 
-    /// Returns the number of rows without a time that have been skipped so far.
+    /// Returns the number of rows that this cursor has skipped because they have no time. The number
+    /// grows while rows are read.
     pub(super) fn untimed(&self) -> &Arc<AtomicU64> {
         &self.untimed
     }

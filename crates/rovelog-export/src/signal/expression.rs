@@ -362,3 +362,17 @@ fn binary_measure(binary: Binary, a: Measure, b: Measure, right: &Node) -> Resul
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_with_equal_times_have_no_derivative() {
+        let mut memory = Memory::default();
+        let rows = [(0, 1.0), (0, 2.0), (1_000_000_000, 5.0)];
+        let [first, same, later] =
+            rows.map(|(time, value)| step(Series::Derivative, time, value, &mut memory));
+        assert!(first.is_nan() && same.is_nan() && (later - 3.0).abs() < 1e-12);
+    }
+}

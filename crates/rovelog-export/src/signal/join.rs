@@ -217,8 +217,8 @@ impl Joined<'_> {
         cursors.map(|cursor| cursor.select().clone()).collect()
     }
 
-    /// Returns the number of base rows without a time, which are skipped. It grows while the batches
-    /// are read.
+    /// Returns the number of base rows that were skipped because they have no time. The number grows
+    /// while batches are read.
     pub(crate) fn untimed(&self) -> Arc<AtomicU64> {
         match &self.base {
             Rows::Topic(cursor) => Arc::clone(cursor.untimed()),

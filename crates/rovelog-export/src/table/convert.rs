@@ -327,8 +327,8 @@ impl ColumnBuilder {
         match field.data_type() {
             DataType::Timestamp(ArrowUnit::Nanosecond, zone) if rules.micros => {
                 let micros = DataType::Timestamp(ArrowUnit::Microsecond, zone.clone());
-                // The conversion to microseconds loses digits, so a second column with the exact
-                // time is added. The column of row times already has such a second column.
+                // Microseconds have fewer digits, so a second column contains the exact time. The
+                // times of the rows need no second column, because `t_ns` contains them.
                 if !matches!(source, Source::Time) {
                     let exact = Field::new(format!("{name}_ns"), DataType::Int64, field.is_nullable());
                     self.push(field.with_data_type(micros), source.clone(), Conversion::Micros);

@@ -61,7 +61,12 @@ impl Flight {
     }
 
     /// Writes the flight as a ULog, and opens it.
-    pub(crate) fn log(mut self) -> AnyLog {
+    pub(crate) fn log(self) -> AnyLog {
+        rovelog::from_bytes(self.bytes().into(), &ReadOptions::default()).unwrap()
+    }
+
+    /// Writes the flight as a ULog.
+    pub(crate) fn bytes(mut self) -> Vec<u8> {
         self.rows.sort_by(|a, b| a.time.total_cmp(&b.time));
         let mut writer = UlogWriter::new(Vec::new(), 0).unwrap();
         let mut fields: BTreeMap<&str, &[(&str, f64)]> = BTreeMap::new();
@@ -116,8 +121,7 @@ impl Flight {
             }
             writer.write(row).unwrap();
         }
-        let bytes = writer.finish().unwrap();
-        rovelog::from_bytes(bytes.into(), &ReadOptions::default()).unwrap()
+        writer.finish().unwrap()
     }
 
     /// Returns kind, severity, start and end in seconds of all findings.

@@ -51,9 +51,11 @@ pub(crate) fn time_in_air(log: &UlogReader) -> Result<i64, ExportError> {
     Ok(Flight::read(log)?.time_in_air(end))
 }
 
-/// Returns the topics of the lowest instance of a type. A log with several recordings has one such
-/// topic for each of them. A recording whose times overlap with those of an earlier one is left out,
-/// because its clock cannot be compared with that of the others.
+/// Returns the topics of a type that have its lowest instance number.
+///
+/// A ULog with several recordings has one such topic for each recording, for example
+/// `vehicle_status/0` and `vehicle_status/0#2`. If the times of a recording overlap with those of an
+/// earlier recording, its topic is left out, because the clocks of the two cannot be compared.
 pub(crate) fn recordings<'a>(log: &'a UlogReader, type_name: &str) -> Vec<&'a Topic> {
     let number = |topic: &Topic| instance(&topic.name).map(|(_, number, _)| number);
     let lowest = topics(log, type_name).map(number).min();

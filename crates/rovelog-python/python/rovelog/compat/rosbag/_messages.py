@@ -19,6 +19,12 @@ from rovelog.compat.rosbag._errors import SerializationError
 from rovelog.compat.rosbag._text import text_of
 
 
+MAX_CLASSES = 10_000
+"""Maximum number of message classes in the tree of a type. A type that several fields have counts
+once for each field. A hostile definition of 20 types can have a tree of a million classes.
+"""
+
+
 class Spec(NamedTuple):
     """Description of a message class."""
 
@@ -202,18 +208,22 @@ def _constant(kind: str, text: str) -> Any:
     return float(text) if kind.startswith("float") else int(text)
 
 
-def spec_of(types: list[BagType], kind: str, md5: str, definition: str) -> Spec:
+def spec_of(types: list[BagType], kind: str, md5: str, definition: str) -> Spec | None:
     """Returns the description of the message class for a connection. `types` are the types of its
-    messages.
+    messages. Returns None if there are no types, or if they need too many classes.
     """
     specs: list[Spec] = []
+    classes: list[int] = []
     for found in types:
+        classes.append(1 + sum(classes[inner] for _, _, inner in found["fields"] if inner is not None))
+        if classes[-1] > MAX_CLASSES:
+            return None
         fields = tuple(
             (_python_name(name), source, None if inner is None else specs[inner]) for name, source, inner in found["fields"]
         )
         constants = tuple((source, _python_name(name), text) for source, name, text in found["constants"])
         specs.append(Spec(found["name"], found["md5"], found["text"], True, fields, constants))
-    return specs[-1]._replace(type=kind, md5sum=md5, definition=definition, is_nested=False)
+    return specs[-1]._replace(type=kind, md5sum=md5, definition=definition, is_nested=False) if specs else None
 
 
 def _python_name(name: str) -> str:

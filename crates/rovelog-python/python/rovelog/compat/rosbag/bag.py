@@ -257,8 +257,8 @@ class Bag:
         for index, (topic, row) in enumerate(zip(reader.topics(), BagExtras(reader).connections, strict=True)):
             kind, md5, definition = row.type, row.md5sum, row.definition or ""
             unread = _messages.undecoded(kind, md5, definition)
-            types = _core.bag_types(reader, index)
-            made = _messages.message_class(_messages.spec_of(types, kind, md5, definition)) if types else unread
+            spec = _messages.spec_of(_core.bag_types(reader, index), kind, md5, definition)
+            made = unread if spec is None else _messages.message_class(spec)
             headers = stored.get((row.topic, kind, md5)) or _connections.made_headers(row, topic["count"], self._version)
             info = ConnectionInfo(index, row.topic, next(iter(headers.values())))
             found.append(Connection(row.name, info, topic["count"], headers, made, unread))
