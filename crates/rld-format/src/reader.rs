@@ -78,7 +78,7 @@ pub(crate) struct SegmentBlock {
     pub(crate) range: Range<u64>,
     /// Number of the block's first row, counted from the start of the log.
     pub(crate) row: u64,
-    /// Whether the block starts with its times.
+    /// True if the block starts with its times.
     pub(crate) is_timed: bool,
 }
 

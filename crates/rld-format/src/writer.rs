@@ -367,7 +367,7 @@ impl<W: Write + Seek> RldWriter<W> {
     /// Finishes a log and corrects the counts in the header, as the logger does.
     ///
     /// # Errors
-    /// Returns an error if there are more than 2^32 blocks, or if writing fails.
+    /// Returns an error if there are 2^32 blocks or more, or if writing fails.
     pub fn finish_in_place(mut self) -> Result<(W, Written), RldError> {
         set_counts(&mut self.header, self.rows)?;
         let end = self.out.stream_position()?;
@@ -382,7 +382,7 @@ impl<W: Write + Seek> RldWriter<W> {
 /// Sets the number of rows and the number of blocks in a header.
 ///
 /// # Errors
-/// Returns an error if there are more than 2^32 blocks.
+/// Returns an error if there are 2^32 blocks or more.
 pub fn set_counts(header: &mut Header, rows: u64) -> Result<(), RldError> {
     let size = u64::from(header.lead_in.data_block_size.get()).max(1);
     let blocks = u32::try_from(rows.div_ceil(size))

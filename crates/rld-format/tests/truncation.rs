@@ -1,5 +1,5 @@
-//! Logs are truncated at every length and damaged at every byte. No function may panic, nothing
-//! before the damage may be lost, and every byte must be accounted for.
+//! Small logs are truncated at every length and damaged at every byte, and large logs at some bytes.
+//! No function may panic, nothing before the damage may be lost, and every byte must be accounted for.
 
 mod support;
 

@@ -1,5 +1,6 @@
-//! Tests bags that are truncated at every length or damaged at every byte. Reading must not panic,
-//! and no message before the damage may be lost.
+//! Tests small bags that are truncated at every length or damaged at every byte, and large bags that
+//! are truncated or damaged at some bytes. Reading must not panic, and no message before the damage
+//! may be lost.
 
 mod support;
 

@@ -207,11 +207,11 @@ const rovelogPlots = (place, host) => {
     if (panel.unit) head.append(" ", element("small", `[${panel.unit}]`));
     if (plot.preview) head.append(" ", element("small", "preview", { title: "Only a few samples are drawn until all are read." }));
     const items = panel.series.map((s, k) => {
-      const [colour, dash] = ink().lines[s.pen % 28];
+      const [color, dash] = ink().lines[s.pen % 28];
       const button = element("button", null, { "aria-pressed": !plot.off.has(s.label) });
       const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), path = document.createElementNS(svg.namespaceURI, "path");
       svg.setAttribute("width", 22); svg.setAttribute("height", 8); svg.setAttribute("aria-hidden", "true");
-      path.setAttribute("d", "M0 4H22"); path.setAttribute("stroke", colour); path.setAttribute("stroke-dasharray", dash);
+      path.setAttribute("d", "M0 4H22"); path.setAttribute("stroke", color); path.setAttribute("stroke-dasharray", dash);
       svg.append(path);
       button.append(svg, nameOf(plot, s) + (panel.mixed && s.unit ? ` [${s.unit}]` : "") + " ", element("output"));
       button.addEventListener("click", () => {

@@ -61,14 +61,14 @@ const rovelogScene = (place, host) => {
           }
           ctx.stroke();
         }
-        const dot = (i, colour, size) => { ctx.fillStyle = colour; ctx.beginPath(); ctx.arc(px(x[i]), py(y[i]), size * scale, 0, 7); ctx.fill(); };
+        const dot = (i, color, size) => { ctx.fillStyle = color; ctx.beginPath(); ctx.arc(px(x[i]), py(y[i]), size * scale, 0, 7); ctx.fill(); };
         dot(0, ink.lines[2][0], 4); dot(t.length - 1, ink.lines[1][0], 4);
         if (time !== null) dot(nearest(t, time), ink.text, 6);
         ctx.fillStyle = ink.text; ctx.font = `${12 * scale}px system-ui, sans-serif`; ctx.textBaseline = "alphabetic";
         ctx.fillRect(margin, height - 10 * scale, bar * per, 2 * scale);
         ctx.fillText(`${bar} m, north is up`, margin, height - 14 * scale);
         const i = time === null ? null : nearest(t, time);
-        note.textContent = i === null ? `${header.source}: the shown part is coloured.` : `${lat[i].toFixed(7)}°, ${lon[i].toFixed(7)}°`;
+        note.textContent = i === null ? `${header.source}: the shown part is colored.` : `${lat[i].toFixed(7)}°, ${lon[i].toFixed(7)}°`;
       };
       return { draw };
     };

@@ -35,7 +35,7 @@ pub(crate) struct Wanted {
     pub(crate) span: Option<(f64, f64)>,
     /// Width of the plot in pixels.
     pub(crate) width: usize,
-    /// Whether a preview is wanted, for which only a few records are read.
+    /// True if a preview is wanted, for which only a few records are read.
     pub(crate) is_preview: bool,
 }
 

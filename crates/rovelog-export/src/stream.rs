@@ -11,7 +11,7 @@ pub struct Payload<'a> {
     pub bytes: &'a [u8],
     /// Extension of a file with the stream, such as `h264`.
     pub extension: &'static str,
-    /// Whether the stream is audio.
+    /// True if the stream is audio.
     pub is_audio: bool,
 }
 

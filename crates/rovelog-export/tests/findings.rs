@@ -346,7 +346,7 @@ fn a_log_without_an_armed_vehicle_has_no_findings() {
     assert_eq!(flight.findings(), [""; 0]);
 }
 
-/// What the reader of an RLD reports as a diagnostic is a finding, if it concerns the measurement.
+/// A diagnostic of an RLD is also a finding, if it concerns the measurement.
 #[test]
 fn diagnostics_of_a_measurement_are_findings() {
     let kinds = [

@@ -97,7 +97,7 @@ impl Host {
         }
     }
 
-    /// Shows progress. Returns false if the user has cancelled the import.
+    /// Shows progress. Returns false if the user has canceled the import.
     pub(crate) fn update_progress(&self, step: u64) -> bool {
         // SAFETY: the service is valid.
         unsafe { (self.functions().progress_update)(self.runtime.ctx, step) }

@@ -19,7 +19,7 @@ const MAX_PROBLEMS: usize = 20;
 pub(crate) const BUG: &str = "an internal error occurred, which is a bug in rovelog; please report it";
 
 /// Text of the error if the user cancels the import.
-const CANCELLED: &str = "the import was cancelled";
+const CANCELLED: &str = "the import was canceled";
 
 /// Reads the log at `path`, and passes its topics to `host`. Problems of the log are shown as
 /// messages. A topic that cannot be read is reported, and the other topics are read.

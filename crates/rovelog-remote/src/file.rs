@@ -102,7 +102,8 @@ impl RemoteFile {
     /// more bytes.
     ///
     /// `needed` returns the byte ranges that an opened log still needs, or `None` if the log needs
-    /// the whole file. The result is `None` if at least nine tenths of the log are needed. The
+    /// the whole file. The result is `None` in this case, and also if at least nine tenths of the
+    /// log are missing, or if the log still needs more bytes after 64 downloads. The
     /// caller must then call [`fetch_all`](Self::fetch_all).
     ///
     /// # Errors

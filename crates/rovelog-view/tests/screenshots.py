@@ -41,9 +41,9 @@ VIEWS = [
 ]
 
 
-def save(name, png, colours=96):
+def save(name, png, colors=96):
     image = Image.open(io.BytesIO(png)).convert("RGB")
-    image.quantize(colours, dither=Image.Dither.NONE).save(OUT / f"{name}.png", optimize=True)
+    image.quantize(colors, dither=Image.Dither.NONE).save(OUT / f"{name}.png", optimize=True)
 
 
 def run(*args):
@@ -53,12 +53,12 @@ def run(*args):
 def terminal(page):
     """Saves a picture of a plot in the terminal, with the colors of a terminal."""
     text = run("plot", str(ULOG), "vehicle_attitude.q.roll", "vehicle_attitude.q.pitch", "--color", "always", "--width", "100")
-    colours = {"31": "#cd3131", "32": "#0dbc79", "33": "#e5c04a", "34": "#3b8eea", "35": "#d670d6", "36": "#29b8db"}
+    colors = {"31": "#cd3131", "32": "#0dbc79", "33": "#e5c04a", "34": "#3b8eea", "35": "#d670d6", "36": "#29b8db"}
     out = ""
     for part in re.split(r"(\x1b\[[0-9;]*m)", text):
         if part.startswith("\x1b["):
             codes = part[2:-1].split(";")
-            colour = next((colours[code] for code in codes if code in colours), None)
+            colour = next((colors[code] for code in codes if code in colors), None)
             out += f"</span><span style='color:{colour or '#ddd'}'>"
         else:
             # Text fonts have no Braille dots. The dots of another font are put into cells of the same width.

@@ -56,7 +56,8 @@ pub fn answer(explore: &Explore, request: &str) -> Result<Reply, String> {
     let provenance = Provenance::new(explore.name());
     let exported = |error: ExportError| error.to_string();
     let mut bytes = Vec::new();
-    // What the answer does not contain, in addition to the data of the log that cannot be read.
+    // Messages about data that the answer does not contain, in addition to the data of the log that
+    // cannot be read.
     let mut missing = Vec::new();
     let media_type = match kind {
         "facts" => document(&describe_log(explore), &mut bytes),

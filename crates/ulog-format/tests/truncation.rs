@@ -1,5 +1,6 @@
-//! Tests of logs that are cut at every length or damaged at every byte. The reader must not panic,
-//! and nothing before the damage may be lost.
+//! Tests of small logs that are cut at every length or damaged at every byte, and of large logs that
+//! are cut and damaged at some bytes. The reader must not panic, and nothing before the damage may be
+//! lost.
 
 mod support;
 

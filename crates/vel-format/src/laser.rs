@@ -10,7 +10,7 @@ use crate::wire::LaserRange;
 pub enum Scanner {
     /// Hokuyo URG-04LX, with 1024 steps per turn and a range of 20 mm to 5.6 m.
     Urg04Lx,
-    /// Hokuyo UTM-30LX, with 1440 steps per turn and a range of up to 30 m.
+    /// Hokuyo UTM-30LX, with 1440 steps per turn. Its range is 30 m, but it measures up to 60 m.
     Utm30Lx,
 }
 

@@ -66,7 +66,7 @@ impl AccelerationUnit {
     }
 
     /// Converts a stored acceleration to m/s².
-    pub fn metres(self, value: f32) -> f32 {
+    pub fn meters(self, value: f32) -> f32 {
         #[expect(clippy::cast_possible_truncation, reason = "rounded once, to the width it is stored in")]
         match self {
             Self::G => (f64::from(value) * 9.806_65) as f32,

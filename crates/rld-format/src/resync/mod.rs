@@ -61,8 +61,8 @@ pub(crate) enum Step {
     /// Intact rows of a damaged block, without the block times. The first row is at offset `at` and
     /// has the times `times`, which are computed from those of another block.
     Rows { at: u64, rows: u64, times: BlockTimes },
-    /// Bytes of consecutive blocks that are left out, because the total length of the blocks is too
-    /// short or too long.
+    /// Bytes of consecutive blocks that are left out, because bytes are missing or were
+    /// added, or the block times do not match.
     LeftOut(LeftOut),
     /// The end of the blocks. Other bytes may follow.
     End,

@@ -57,7 +57,7 @@ pub(super) struct DamagedBlocks<'a> {
     pub(super) binary: usize,
     /// Intact rows of another block, or nothing.
     pub(super) reference: &'a [u8],
-    /// Whether the file ends after the blocks, so that they may be cut off.
+    /// True if the file ends after the blocks, so that they may be cut off.
     pub(super) is_last: bool,
 }
 

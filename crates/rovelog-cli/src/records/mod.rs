@@ -38,7 +38,7 @@ enum Plan {
     Write(TopicPlan),
 }
 
-/// How the records of one topic are printed.
+/// Options for printing the records of one topic.
 struct TopicPlan {
     /// The selected fields. A field inside of a struct or an array, such as `pos.x` or `q[0]`, is
     /// selected separately.

@@ -1,4 +1,4 @@
-//! What a format implements: [`Backend`], the parts of a reader that callers do not use.
+//! The trait [`Backend`]: the parts of a reader that a format implements and callers do not use.
 
 use std::io::Write;
 use std::ops::Range;

@@ -22,7 +22,7 @@ const NO_SEQ: &str = "the field Header.seq is left out, because ROS 2 headers do
 pub(super) struct Ros<'a> {
     bag: &'a BagReader,
     form: RosForm,
-    /// For each topic, how its records are written. `None` before the first record of the topic.
+    /// The encoding of the records of each topic. `None` before the first record of the topic.
     topics: Vec<Option<TopicOutput<'a>>>,
     /// Channel of each topic and publisher. Old bags may have several publishers for a topic.
     channels: ByPublisher<u16>,
@@ -30,7 +30,7 @@ pub(super) struct Ros<'a> {
     buffer: Vec<u8>,
 }
 
-/// How the records of a topic are written.
+/// The encoding of the records of a topic.
 enum TopicOutput<'a> {
     /// The records become messages with a schema.
     Typed(Messages<'a>),

@@ -118,7 +118,7 @@ impl<'a> Vel<'a> {
         // and as a point cloud.
         let mut data = Vec::new();
         for [x, y] in points.iter().filter_map(rovelog::vel_format::laser::ScanPoint::xy) {
-            #[expect(clippy::cast_possible_truncation, reason = "ranges are whole millimetres below 100 m")]
+            #[expect(clippy::cast_possible_truncation, reason = "ranges are whole millimeters below 100 m")]
             data.extend([x as f32, y as f32, 0.0].into_iter().flat_map(f32::to_le_bytes));
         }
         let mut cloud = Vec::new();

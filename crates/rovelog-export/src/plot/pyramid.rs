@@ -179,7 +179,7 @@ pub struct Overview {
     /// Divisor for the labels of the value axis, and the unit with the prefix for this divisor.
     prefixed: (f64, Option<String>),
     pyramid: Pyramid,
-    /// Whether only samples of the signal were read, for a preview.
+    /// True if only samples of the signal were read, for a preview.
     is_sample: bool,
 }
 

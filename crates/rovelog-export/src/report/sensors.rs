@@ -110,8 +110,8 @@ pub(super) fn scans(log: &VelReader, zero: i64, page: &mut Page) -> Result<(), E
     page.section("scans", "Laser", "Laser scans from above");
     page.push_str("<div class=\"strip\">\n");
     for scan in scans {
-        let (bytes, metres) = draw_scan(&scan.points)?;
-        let caption = format!("{}; {metres:.0} m across, ahead is up", scan.caption);
+        let (bytes, meters) = draw_scan(&scan.points)?;
+        let caption = format!("{}; {meters:.0} m across, ahead is up", scan.caption);
         picture(page, (&bytes, "png"), &caption, SCAN_PIXELS);
     }
     page.push_str("</div>\n");
@@ -178,7 +178,7 @@ fn draw_scan(points: &[[f64; 3]]) -> Result<(Vec<u8>, f64), ExportError> {
     let mut pixels = [16_u8, 20, 28].repeat((SCAN_PIXELS * SCAN_PIXELS) as usize);
     for [x, y, z] in points {
         // The forward direction of the vehicle points up in the picture.
-        let place = |metres: f64| ((0.5 - metres / half / 2.0) * side).floor();
+        let place = |meters: f64| ((0.5 - meters / half / 2.0) * side).floor();
         let (column, row) = (place(*y), place(*x));
         if !(0.0..side).contains(&column) || !(0.0..side).contains(&row) {
             continue;

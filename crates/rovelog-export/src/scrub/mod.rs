@@ -17,7 +17,7 @@ pub use place::{Move, Place};
 pub use report::{Action, Change, Report};
 use scrubber::{Scrubber, Survey};
 
-/// What is changed in a copy of a log.
+/// The changes that a copy of a log contains.
 #[derive(Clone, Debug, Default)]
 pub struct ScrubOptions {
     /// The move of all positions. If it is `None`, only the positions of the log are found.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// What was done to a value.
+/// The treatment of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -24,14 +24,14 @@ pub enum Action {
     Doubtful,
 }
 
-/// What was done to a field or a value.
+/// A field or another kind of values, and its treatment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Change {
     /// Name of the topic, or kind of the value.
     pub group: String,
     /// Name of the field or of the value. Empty for all fields of a topic.
     pub name: String,
-    /// What was done to it.
+    /// The treatment of its values.
     pub action: Action,
 }
 

@@ -80,7 +80,7 @@ impl Survey {
     }
 }
 
-/// What is done to a field of a struct.
+/// The treatment of a field of a struct.
 #[derive(Clone, Copy, Debug)]
 enum Task {
     Move {

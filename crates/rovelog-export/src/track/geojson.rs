@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use serde::{Serialize, Serializer};
 
-use super::model::{Line, Mark, Segment, Track, TrackPoint, degrees, metres};
+use super::model::{Line, Mark, Segment, Track, TrackPoint, degrees, meters};
 
 /// A GeoJSON feature object.
 #[derive(Serialize)]
@@ -66,7 +66,7 @@ impl Height {
             Self::None => None,
         };
         let place = [degrees(point.longitude), degrees(point.latitude)];
-        List(move || place.into_iter().chain(height.map(metres)))
+        List(move || place.into_iter().chain(height.map(meters)))
     }
 }
 

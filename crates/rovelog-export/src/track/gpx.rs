@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use rovelog::Timestamp;
 
-use super::model::{Fix, Track, TrackPoint, degrees, metres};
+use super::model::{Fix, Track, TrackPoint, degrees, meters};
 use crate::xml::escape;
 
 /// Writes a track as GPX. The XML schema prescribes the order of the elements in a point: `ele`,
@@ -59,7 +59,7 @@ fn open(point: &TrackPoint, element: &str, out: &mut impl Write) -> io::Result<(
     let longitude = if longitude < 180.0 { longitude } else { -180.0 };
     write!(out, r#"<{element} lat="{latitude:.7}" lon="{longitude:.7}">"#)?;
     match point.altitude_msl {
-        Some(altitude) => write!(out, "<ele>{:.3}</ele>", metres(altitude)),
+        Some(altitude) => write!(out, "<ele>{:.3}</ele>", meters(altitude)),
         None => Ok(()),
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use super::model::{Line, Mark, Segment, Track, TrackPoint, degrees, metres};
+use super::model::{Line, Mark, Segment, Track, TrackPoint, degrees, meters};
 use super::options::Altitude;
 use crate::xml::escape;
 
@@ -225,7 +225,7 @@ impl Heights {
         let (latitude, longitude) = (degrees(point.latitude), degrees(point.longitude));
         write!(out, "{longitude:.7}{separator}{latitude:.7}")?;
         match point.altitude_msl {
-            Some(altitude) => write!(out, "{separator}{:.3}", metres(altitude - self.base)),
+            Some(altitude) => write!(out, "{separator}{:.3}", meters(altitude - self.base)),
             None => Ok(()),
         }
     }

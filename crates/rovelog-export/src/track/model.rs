@@ -205,7 +205,7 @@ pub(super) fn degrees(value: f64) -> f64 {
 }
 
 /// Rounds meters to three decimals. The addition of 0 turns -0 into 0.
-pub(super) fn metres(value: f64) -> f64 {
+pub(super) fn meters(value: f64) -> f64 {
     (value * 1e3).round() / 1e3 + 0.0
 }
 

@@ -18,7 +18,8 @@ use super::{Compression, Decompressor, explain_cut};
 struct Progress {
     /// Number of bytes that were decompressed so far.
     size: u64,
-    /// How the compressed data ends, for example truncated. `None` until the end has been reached.
+    /// State of the end of the compressed data, for example truncated. `None` until the end has been
+    /// reached.
     ending: Option<Ending>,
     /// Error that occurred during decompression. The reader of the log only receives the kind of
     /// this error.

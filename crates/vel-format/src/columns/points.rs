@@ -87,8 +87,8 @@ fn batch(
     });
     #[expect(clippy::cast_possible_truncation, reason = "rounded once")]
     table.column("distance", "m", || {
-        let metres = points.iter().map(|point| (f64::from(point.distance) * unit) as f32);
-        Arc::new(Float32Array::from_iter_values(metres))
+        let meters = points.iter().map(|point| (f64::from(point.distance) * unit) as f32);
+        Arc::new(Float32Array::from_iter_values(meters))
     });
     table.column("return", "", || u8s(|point| point.returned as u8));
     table.column("revolution", "", || Arc::new(UInt32Array::from_value(number, points.len())));

@@ -132,7 +132,7 @@ fn pose(table: &mut Table, meaning: &PoseMeaning, rows: &[&RobotPose]) {
         table.column(name, "", || f32s(rows, |row| meaning.quaternion(row)[i]));
     }
     for (i, name) in ["ax", "ay", "az"].into_iter().enumerate() {
-        table.column(name, "m/s2", || f32s(rows, |row| meaning.unit.metres(row.acceleration[i].get())));
+        table.column(name, "m/s2", || f32s(rows, |row| meaning.unit.meters(row.acceleration[i].get())));
     }
 }
 

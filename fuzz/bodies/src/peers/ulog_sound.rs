@@ -42,7 +42,7 @@ struct Sizes {
     trimmed: usize,
 }
 
-/// Whether the specification defines the type of a message.
+/// A message type, which the specification defines or not.
 enum Type {
     Known,
     Unknown,

@@ -187,7 +187,7 @@ impl Job<'_> {
         Ok(Done { files, losses: written.losses, notes: written.notes })
     }
 
-    /// Writes the messages of all topics to one binary file.
+    /// Writes the messages of the selected topics to one binary file.
     fn messages(
         &self,
         target: &Target<'_>,

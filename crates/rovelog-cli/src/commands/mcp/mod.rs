@@ -163,7 +163,7 @@ impl ServerHandler for Server {
         };
         let answer = tokio::select! {
             answer = answer => answer,
-            () = context.ct.cancelled() => Err("the call was cancelled".to_owned()),
+            () = context.ct.cancelled() => Err("the call was canceled".to_owned()),
         };
         Ok(match answer {
             Ok(answer) => CallToolResult::success(answer.into_content()),

@@ -52,7 +52,7 @@ pub(super) async fn run(tool: &Tool, words: &[String]) -> Result<Answer, String>
     }
 }
 
-/// What a command printed.
+/// The output of a command.
 struct Done {
     output: Vec<u8>,
     /// Lines of stderr.

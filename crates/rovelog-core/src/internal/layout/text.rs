@@ -152,7 +152,7 @@ impl TextDecoding {
 #[derive(Clone, Debug)]
 pub struct TextDecoder(Fallback);
 
-/// What a decoder does with a text that is not UTF-8.
+/// Handling of texts that are not UTF-8.
 #[derive(Clone, Debug)]
 enum Fallback {
     /// Escape the bytes that are not UTF-8.

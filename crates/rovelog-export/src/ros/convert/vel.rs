@@ -97,7 +97,7 @@ impl<'a> Vel<'a> {
     /// Returns the message for the orientation and acceleration of the vehicle.
     fn imu(&self, pose: &RobotPose, time: RosTime) -> Payload {
         let unit = self.reader.meaning().pose.unit;
-        let acceleration = pose.acceleration.map(|value| f64::from(unit.metres(value.get())));
+        let acceleration = pose.acceleration.map(|value| f64::from(unit.meters(value.get())));
         // In ROS, the acceleration includes gravity. So all zeros mean that it was not measured.
         let is_measured = unit != AccelerationUnit::GravityRemoved
             && acceleration.iter().all(|value| value.is_finite())
