@@ -97,6 +97,9 @@ impl TimePoint {
                 // The user may have written a number of seconds, milliseconds or microseconds
                 // instead of nanoseconds. The first unit that results in a time within the log is
                 // suggested.
+                if (first..=last).contains(&number) {
+                    return Some(format!("{number}ns (on the log clock)"));
+                }
                 let inside = [SECOND, 1_000_000, 1000].into_iter().find_map(|unit| {
                     let nanos = number.checked_mul(unit)?;
                     let placed = times.log_time_of(nanos, Edge::Start)?;

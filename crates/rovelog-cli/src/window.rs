@@ -11,8 +11,8 @@ use crate::times::Times;
 /// Options that select a time window.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct WindowArgs {
-    /// Start (inclusive): +10s (after the log's start), -30s (before its end), 112.5s or
-    /// nanoseconds (log clock), 12:01:05 or 2026-05-20T12:01:05Z (UTC)
+    /// Start (inclusive): +10s (after the log's start), -30s (before its end), 112.5s
+    /// (log clock), 12:01:05 or 2026-05-20T12:01:05Z (UTC), or nanoseconds (of --time-base)
     #[arg(short = 'S', long, value_name = "TIME", allow_hyphen_values = true)]
     start: Option<TimePoint>,
     /// End (exclusive), in the same forms

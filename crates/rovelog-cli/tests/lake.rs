@@ -153,6 +153,28 @@ fn widened_files_do_not_replace_each_other() {
     assert!(text(&second).contains("nothing to do: 3 already"), "{}", text(&second));
 }
 
+/// If the columns of a table have become wider, a repaired file has another name. The old file must
+/// not stay beside it.
+#[test]
+fn a_repaired_pack_has_no_old_files() {
+    let lake = tempfile::tempdir().unwrap();
+    let logs = rovelog_testing::root().join("corpus/rld");
+    let ingest = |names: &[&str]| {
+        let mut command = Command::new(ROVELOG);
+        command.arg("ingest").args(names.iter().map(|name| logs.join(name))).arg("-o").arg(lake.path());
+        text(&command.output().unwrap())
+    };
+    ingest(&["scale-refused.rld"]);
+    let texts: Vec<_> = content(lake.path()).into_keys().filter(|path| path.starts_with("_text")).collect();
+    ingest(&["extremes.rld", "analog-only.rld"]);
+    let before = checked(lake.path());
+    fs::remove_file(lake.path().join(texts.first().expect("a file of texts"))).unwrap();
+    let repaired = ingest(&["scale-refused.rld"]);
+    let report = checked(lake.path());
+    assert_eq!(report["rows"], before["rows"], "{repaired}: {report}");
+    assert_eq!(report["unnamed"], Json::Array(vec![]), "{repaired}: {report}");
+}
+
 /// Returns the file name of the first log with a status.
 fn name_of(rows: &[Json], status: &str) -> PathBuf {
     let row = rows.iter().find(|row| row["status"] == status).expect("such a log");
@@ -333,6 +355,25 @@ fn a_log_whose_worker_ends_twice_is_quarantined() {
     assert!(text(&third).contains("1 added"), "{}", text(&third));
     assert_eq!(checked(&lake)["logs"], logs.len());
     assert_eq!(fs::read_dir(lake.join("_rovelog/quarantine")).unwrap().count(), 0);
+}
+
+/// If a quarantined log is tried again and cannot be read, it is in a pack with other logs. Trying
+/// it once more must not remove them.
+#[test]
+fn logs_next_to_a_quarantined_log_stay() {
+    let topic = |name: &str| ulog(&[name.to_owned()], "float");
+    let (place, lake) = crafted(&[("zz-poison.ulg", vec![7; 3000])]);
+    let worker = place.worker("weak", "kill -9 $$");
+    place.add(&lake, &["--worker", worker.to_str().expect("a path")]);
+    assert_eq!(fs::read_dir(lake.join("_rovelog/quarantine")).unwrap().count(), 1);
+    for name in ["a", "b"] {
+        fs::write(place.logs().join(format!("{name}.ulg")), topic(name)).expect("space");
+    }
+    for _ in 0..3 {
+        place.add(&lake, &["--retry-quarantined"]);
+        let report = checked(&lake);
+        assert_eq!((&report["logs"], &report["rows"]), (&3.into(), &2.into()), "{report}");
+    }
 }
 
 #[test]
@@ -534,4 +575,22 @@ fn a_missing_or_changed_file_is_found_and_repaired() {
     fs::write(place.logs().join("a.ulg"), ulog(&["u".to_owned()], "float")).expect("space");
     let output = place.add(&lake, &[]);
     assert!(text(&output).contains("cannot be repaired"), "{}", text(&output));
+    assert!(text(&output).contains("a.ulg was added before with other content"), "{}", text(&output));
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output));
+}
+
+#[test]
+fn a_log_that_still_cannot_be_read_is_reported_again() {
+    let (place, lake) = crafted(&[("a.ulg", ulog(&["t".to_owned()], "float"))]);
+    std::os::unix::fs::symlink("nowhere.ulg", place.logs().join("b.ulg")).expect("a link");
+    for _ in 0..2 {
+        let output = place.add(&lake, &[]);
+        assert_eq!(output.status.code(), Some(3), "{}", text(&output));
+        assert!(text(&output).contains("1 not added"), "{}", text(&output));
+    }
+    // The log can now be read, but has the content of another log.
+    fs::copy(place.logs().join("a.ulg"), place.logs().join("nowhere.ulg")).expect("space");
+    place.add(&lake, &[]);
+    let report = checked(&lake);
+    assert_eq!((&report["logs"], &report["failed"]), (&1.into(), &0.into()), "{report}");
 }

@@ -108,9 +108,9 @@ impl Call {
     /// `_` is appended to it. The reader does not know the new name, so all fields must be read.
     fn has_renamed_column(&self) -> bool {
         let names = || self.schema.fields().iter().map(|field| field.name());
-        names()
-            .filter_map(|name| name.strip_suffix('_'))
-            .any(|stem| stem == "month" || names().any(|name| name.eq_ignore_ascii_case(stem)))
+        names().filter_map(|name| name.strip_suffix('_')).any(|stem| {
+            stem.eq_ignore_ascii_case("month") || names().any(|name| name.eq_ignore_ascii_case(stem))
+        })
     }
 }
 

@@ -1,8 +1,8 @@
 "use strict";
 // Plots with their signals, the loaded data, and the visible time range. `host` provides charts,
 // the shown log and the overlaid log (`logs`), whether plots can show a preview of the log
-// (`hasPreview`), the full time range (`full`), the format of times (`clock`), a function that draws
-// cursors (`cursors`), and callbacks for changes (`changed`), loaded data (`loaded`) and clicks
+// (`hasPreview`), the full time range (`full`), the rate of a topic (`rate`), the format of times
+// (`clock`), a function that draws cursors (`cursors`), and callbacks for changes (`changed`), loaded data (`loaded`) and clicks
 // (`clicked`).
 const rovelogPlots = (place, host) => {
   const plots = [];
@@ -53,13 +53,17 @@ const rovelogPlots = (place, host) => {
   };
 
   const width = () => Math.max(place.clientWidth - 70, 300);
+  // Maximum number of columns that a request returns.
+  const MAX_COLUMNS = 20000;
   // Loads the visible time range and an equal range on both sides, at three times the screen width.
-  // So short moves need no request. If the log has a preview, it is drawn first.
+  // So short moves need no request. Lines also need a sample before and after the visible range, so at
+  // least three periods of each topic are loaded. If the log has a preview, it is drawn first.
   const load = async (plot, preview = !plot.panel && host.hasPreview()) => {
     if (spectrumOf(plot)) return picture(plot);
     const [a, b] = view, span = b - a, full = host.full();
-    const range = [Math.max(a - span, full[0]), Math.min(b + span, full[1])];
-    const columns = width() * devicePixelRatio * (range[1] - range[0]) / span;
+    const margin = plot.signals.reduce((most, [topic]) => Math.max(most, 3 / host.rate(topic) || 0), span);
+    const range = [Math.max(a - margin, full[0]), Math.min(b + margin, full[1])];
+    const columns = Math.min(width() * devicePixelRatio * (range[1] - range[0]) / span, MAX_COLUMNS);
     const number = ++plot.loading;
     const found = [];
     if (plot.request) plot.request.abort();

@@ -32,7 +32,9 @@ const rovelogScene = (place, host) => {
     return () => {
       const range = list => list.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
       const middle = range(lat).reduce((a, b) => a + b) / 2, shrink = Math.cos(middle * Math.PI / 180), degree = 111195;
-      const x = lon.map(v => (v - lon[0]) * shrink * degree), y = lat.map(v => (v - lat[0]) * degree);
+      // The track may cross the meridian of 180°.
+      const eastOfStart = v => v - lon[0] - 360 * Math.round((v - lon[0]) / 360);
+      const x = lon.map(v => eastOfStart(v) * shrink * degree), y = lat.map(v => (v - lat[0]) * degree);
       const [west, east] = range(x), [south, north] = range(y);
       const made = section("Track");
       const across = Math.max(east - west, north - south, 1);
@@ -75,7 +77,7 @@ const rovelogScene = (place, host) => {
   };
 
   // Shows the image at the time of the cursor, and a strip of images in the visible time range.
-  const images = (log, topic, times) => () => {
+  const images = (log, topic, times, total) => () => {
     const made = section(`Camera ${topic}`);
     const large = element("img", null, { alt: "" }), note = element("p", null, { class: "note" }), strip = element("div", null, { class: "strip" });
     made.append(large, note, strip);
@@ -88,7 +90,7 @@ const rovelogScene = (place, host) => {
       shown = i;
       clearTimeout(waiting);
       // Loading is delayed, because the pointer passes many images while it moves.
-      waiting = setTimeout(() => { largeRequest.abort(); largeRequest = new AbortController(); rovelogSource.show(large, address(i), largeRequest.signal); large.alt = `${topic} at ${times[i].toFixed(3)} s`; note.textContent = `${times[i].toFixed(3)} s, ${i + 1} of ${times.length}`; }, 40);
+      waiting = setTimeout(() => { largeRequest.abort(); largeRequest = new AbortController(); rovelogSource.show(large, address(i), largeRequest.signal); large.alt = `${topic} at ${times[i].toFixed(3)} s`; note.textContent = `${times[i].toFixed(3)} s, ${i + 1} of ${times.length}${times.length < total ? ` (thinned from ${total})` : ""}`; }, 40);
     };
     // Small images, such as icons, are enlarged.
     large.addEventListener("load", () => large.classList.toggle("small", large.naturalWidth < 320));
@@ -200,8 +202,8 @@ const rovelogScene = (place, host) => {
     const found = [await track(log)];
     const { header, take } = await rovelogRequests.packed(`logs/${log}/sources`);
     const sources = header.sources.map(source => ({ ...source, times: take(source.points) })).filter(source => source.points);
-    for (const kind of ["image", "cloud"]) for (const { topic, times } of sources.filter(source => source.kind === kind).slice(0, 6)) {
-      found.push(kind === "image" ? images(log, topic, times) : cloud(log, topic, times));
+    for (const kind of ["image", "cloud"]) for (const { topic, times, total } of sources.filter(source => source.kind === kind).slice(0, 6)) {
+      found.push(kind === "image" ? images(log, topic, times, total) : cloud(log, topic, times));
     }
     if (generation !== number) return;
     parts = found.filter(Boolean).map(make => make());

@@ -75,7 +75,7 @@
     const each = (option, list) => list.map(text => ` ${option} ${quote(text)}`).join("");
     const fields = [...new Set(signals.map(([, field]) => field.replace(/^\w+\((.*)\)$/, "$1").replace(/\[\d+\]/g, "")))];
     const end = {
-      plot: `${all.map(([topic, field]) => " " + quote(topic ? `${topic}.${field}` : field)).join("") || " --all"}${window} -o ${quote(stem + ".html")}`,
+      plot: `${all.map(([topic, field]) => " " + quote(topic ? `${topic}.${field}` : field.startsWith("-") ? `(${field})` : field)).join("") || " --all"}${window} -o ${quote(stem + ".html")}`,
       cat: `${each("--topics", topics)}${topics.length === 1 ? each("--fields", fields) : ""}${window} -f csv`,
       export: ` --to parquet${each("--topics", topics)}${window} -o ${quote(stem)}`,
       slice: `${window} -o ${quote(stem.replace(/\.(ulg|rld|bag|vel)$/i, "") + ".part." + ENDINGS[log.id])}`,
@@ -94,6 +94,7 @@
   const host = {
     get charts() { return charts; }, colors, dark: () => prefersDark.matches, say, failed, changed,
     full: () => log ? [0, log.seconds] : [0, 1],
+    rate: topic => log?.topics.find(([name]) => name === topic)?.[3],
     logs: () => !log ? [] : [{ log: log.number, shift: 0, name: log.name }, ...(over ? [{ log: over.number, shift: over.shift, name: over.name, over: true }] : [])],
     view: () => plots.view(),
     hasPreview: () => log !== null && log.partly && log.preview,
@@ -139,7 +140,9 @@
     if (!log) return;
     const [a, b] = plots.view(), words = by("message-search").value.toLowerCase();
     by("clock").textContent = utc.checked ? "UTC" : "s";
-    const found = lines.filter(([time, , kind, text]) => time >= a && time <= b && (!words || `${kind} ${text}`.toLowerCase().includes(words)));
+    // Messages may be before the first sample or after the last one.
+    const from = a <= 0 ? -Infinity : a, to = b >= log.seconds ? Infinity : b;
+    const found = lines.filter(([time, , kind, text]) => time >= from && time <= to && (!words || `${kind} ${text}`.toLowerCase().includes(words)));
     by("lines").replaceChildren(...found.slice(0, 500).map(([time, level, kind, text]) => {
       const row = element("tr", null, level < 4 ? { class: "bad" } : level === 4 ? { class: "warn" } : {});
       const cell = element("td", null, { class: "n" }), button = element("button", host.clock(time).replace(" s", ""), { "aria-label": `Show ${host.clock(time)}` });
@@ -189,8 +192,10 @@
     by("facts").textContent = "Reading…";
     document.title = `${state.log} - Rovelog`;
     rovelogRequests.abort();
-    plots.clear(); scene.clear(); lines = []; linesLeftOut = 0; log = null; over = null;
-    by("found").replaceChildren();
+    plots.clear(); scene.clear(); tree.fill([]); lines = []; linesLeftOut = 0; log = null; over = null; ++overlaid;
+    for (const id of ["found", "lines"]) by(id).replaceChildren();
+    for (const id of ["found-more", "lines-more"]) by(id).textContent = "";
+    for (const id of ["messages", "modes", "overlay-label", "shift-label", "align"]) by(id).hidden = true;
     const request = asked, found = await rovelogRequests.json(`logs/${number}`);
     if (request !== asked) return;
     log = { ...found, number };
@@ -237,7 +242,7 @@
       findings = await rovelogRequests.json(`${path}/findings`);
     } catch (error) { failure = error.message; }
     if (request !== asked) return;
-    const more = problems.length - MAX_PROBLEMS;
+    const more = Math.max(log.problems, problems.length) - MAX_PROBLEMS;
     by("found-more").textContent = failure || (more > 0 ? `${more} more problems: rovelog check` : "") || (findings.length || problems.length ? "" : "Nothing was found.");
     const row = (place, severity, kind, text, bad) => {
       const made = element("tr", null, bad ? { class: "bad" } : {}), cell = element("td", null, { class: "n" });
@@ -330,8 +335,8 @@
   by("fit").addEventListener("click", () => plots.zoom(...host.full()));
   utc.addEventListener("change", () => { plots.axes(); changed(); });
   by("overlay").addEventListener("change", () => overlay(by("overlay").value, 0).catch(failed));
-  by("shift").addEventListener("change", () => { over.shift = Number(by("shift").value) || 0; plots.reload(); changed(); });
-  by("align").addEventListener("click", () => { over.shift = (over.unix_ms - log.unix_ms) / 1000; by("shift").value = over.shift; plots.reload(); changed(); });
+  by("shift").addEventListener("change", () => { if (!over) return; over.shift = Number(by("shift").value) || 0; plots.reload(); changed(); });
+  by("align").addEventListener("click", () => { if (!over) return; over.shift = (over.unix_ms - log.unix_ms) / 1000; by("shift").value = over.shift; plots.reload(); changed(); });
   by("message-search").addEventListener("input", listMessages);
   by("findings").addEventListener("toggle", listFindings);
   by("find").addEventListener("input", table);

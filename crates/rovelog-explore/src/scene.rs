@@ -20,7 +20,8 @@ const MAX_TRACK_POINTS: usize = 20_000;
 /// Maximum number of points in a point cloud that is sent to the browser.
 const MAX_CLOUD_POINTS: usize = 300_000;
 
-/// Maximum number of record times of a topic that are sent to the browser.
+/// Maximum number of record times of a topic that are sent to the browser. If the topic has more
+/// records, only every second, third or further record is shown.
 const MAX_TIMES: usize = 200_000;
 
 /// Duration in nanoseconds of the Velodyne data in one point cloud. This is one revolution at 10
@@ -79,9 +80,11 @@ pub(crate) fn sources(explore: &Explore) -> Vec<u8> {
         let Some(content) = content(&explore.log, topic) else { continue };
         let records = explore.log.intact_records(&Select::topic(&topic.name));
         let times = records.filter_map(|record| record.ok()?.time);
-        let times: Vec<f64> = times.map(|time| explore.seconds(time.nanos)).take(MAX_TIMES).collect();
+        let times: Vec<f64> = times.map(|time| explore.seconds(time.nanos)).collect();
+        let total = times.len();
+        let times: Vec<f64> = times.into_iter().step_by(total.div_ceil(MAX_TIMES).max(1)).collect();
         let kind = if content == Content::Image { "image" } else { "cloud" };
-        headers.push(json!({ "topic": topic.name, "kind": kind, "points": times.len() }));
+        headers.push(json!({ "topic": topic.name, "kind": kind, "points": times.len(), "total": total }));
         columns.push(times);
     }
     packed(&json!({ "sources": headers }), columns.iter().map(Vec::as_slice))

@@ -95,6 +95,7 @@ pub(crate) fn log(explore: &Explore) -> Result<Value, Error> {
         "state": info.state.name(),
         "lost": if log.losses().is_empty() { Value::Null } else { log.losses().to_string().into() },
         "records": info.records,
+        "problems": log.diagnostics().total(),
         "seconds": explore.seconds(explore.span.1).max(1e-9),
         "unix_ms": explore.unix_ms(),
         "bands": shown,

@@ -131,7 +131,7 @@ impl RovelogLog {
         let (Some(topic), Some(texts)) = (topics.get(index), self.topics.get(index)) else {
             return Err(out_of_range("topic", index, topics.len()));
         };
-        let undecodable = self.log.undecodable(&Select::all());
+        let undecodable = self.log.undecodable(&Select::topic(&topic.name));
         let undecodable = undecodable.iter().find(|(id, _)| *id == topic.id).map_or(0, |(_, count)| *count);
         Ok(RovelogTopic {
             name: texts.name.as_ptr(),

@@ -89,6 +89,7 @@ pub(crate) fn lake_ingest(
         ("partial", done.partial),
         ("failed", done.failed),
         ("known", done.known),
+        ("gone", done.gone),
         ("same", done.same),
         ("files", done.files),
         ("removed", done.removed),

@@ -20,9 +20,10 @@ pub const COMPRESSED: &[&str] = &["gz", "bz2", "xz", "zst", "lz4", "zip"];
 pub struct LogFile {
     /// Path or URL of the log.
     pub uri: String,
-    /// Size of the file in bytes.
+    /// Size of the file in bytes. If an RLD recording consists of several files, it is the sum of
+    /// their sizes.
     pub size: u64,
-    /// Time of the file's last change, in microseconds since 1970.
+    /// Time of the last change of the file, in microseconds since 1970.
     pub changed_us: i64,
 }
 
@@ -46,8 +47,8 @@ impl LogFile {
 
 /// Returns `true` if a file has the extension of a log, such as `.ulg` or `.bag.gz`.
 pub fn is_log(path: &Path) -> bool {
-    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
-    let name = name.to_ascii_lowercase();
+    let Some(name) = path.file_name() else { return false };
+    let name = name.to_string_lossy().to_ascii_lowercase();
     let (mut stem, mut extension) = name.rsplit_once('.').unwrap_or((&name, ""));
     if COMPRESSED.contains(&extension) {
         (stem, extension) = stem.rsplit_once('.').unwrap_or((stem, ""));
@@ -58,8 +59,8 @@ pub fn is_log(path: &Path) -> bool {
 
 /// Returns `true` if a file is part 1 or later of an RLD recording, with a name such as `x_p1.rld`.
 pub(crate) fn is_further_part(path: &Path) -> bool {
-    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
-    let name = name.to_ascii_lowercase();
+    let Some(name) = path.file_name() else { return false };
+    let name = name.to_string_lossy().to_ascii_lowercase();
     let number = name.strip_suffix(".rld").and_then(|stem| stem.rsplit_once("_p")).map(|(_, number)| number);
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }

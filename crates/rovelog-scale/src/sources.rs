@@ -2,12 +2,13 @@
 //!
 //! Only this module finds and opens local files. `buckets.rs` does the same for URLs.
 
+use std::collections::HashSet;
 use std::fs::{self, Metadata};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use glob::{MatchOptions, Pattern, glob_with};
+use glob::glob;
 use rovelog::{AnyLog, ReadOptions, is_address};
 
 pub use crate::log_file::LogFile;
@@ -23,11 +24,23 @@ impl LogFile {
         rovelog::metadata(path).map(|metadata| Self::of(path, &metadata))
     }
 
+    /// Returns the log at a path. If an RLD recording consists of several files, the size is the sum
+    /// of their sizes, and the time is that of the last change of any of them.
     fn of(path: &Path, metadata: &Metadata) -> Self {
-        // The time is 0 if the file system does not store times, or if the time is before 1970.
-        let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let changed_us = changed.and_then(|time| i64::try_from(time.as_micros()).ok()).unwrap_or(0);
-        Self { uri: path.to_string_lossy().into_owned(), size: metadata.len(), changed_us }
+        let (mut size, mut changed_us) = (metadata.len(), changed_us(metadata));
+        for part in further_files(path) {
+            if let Ok(metadata) = fs::metadata(part) {
+                size = size.saturating_add(metadata.len());
+                changed_us = changed_us.max(self::changed_us(&metadata));
+            }
+        }
+        Self { uri: path.to_string_lossy().into_owned(), size, changed_us }
+    }
+
+    /// Returns an entry for a file or a folder that cannot be read. Opening it as a log returns the
+    /// error.
+    fn unreadable(path: &Path) -> Self {
+        Self { uri: path.to_string_lossy().into_owned(), size: 0, changed_us: 0 }
     }
 
     /// Checks that the file has not changed since it was found.
@@ -54,12 +67,18 @@ impl LogFile {
         })
     }
 
-    /// Returns a reader of the file's bytes.
+    /// Returns a reader of the file's bytes. If an RLD recording consists of several files, their
+    /// bytes follow each other.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be opened or fetched.
+    /// Returns an error if a file cannot be opened or fetched.
     pub fn bytes(&self) -> Result<Box<dyn Read>, ScaleError> {
-        rovelog::source(self.local()?.path()).map_err(ScaleError::log(&self.uri))
+        let local = self.local()?;
+        let mut bytes = rovelog::source(local.path()).map_err(ScaleError::log(&self.uri))?;
+        for part in further_files(local.path()) {
+            bytes = Box::new(bytes.chain(rovelog::source(part).map_err(ScaleError::log(&self.uri))?));
+        }
+        Ok(bytes)
     }
 
     /// Opens the log. If the log is at a URL, it is fetched first.
@@ -77,6 +96,19 @@ impl LogFile {
         let opened = rovelog::open_watched(self.local()?.path(), None, &options);
         opened.map(|(log, _)| log).map_err(ScaleError::log(&self.uri))
     }
+}
+
+/// Returns the time of the last change in microseconds since 1970. It is 0 if the file system does
+/// not store times, or if the time is before 1970.
+fn changed_us(metadata: &Metadata) -> i64 {
+    let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    changed.and_then(|time| i64::try_from(time.as_micros()).ok()).unwrap_or(0)
+}
+
+/// Returns the other files of an RLD recording that consists of several files.
+fn further_files(path: &Path) -> Vec<PathBuf> {
+    let is_rld = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("rld"));
+    if is_rld { rovelog::companions(path, Some("rld")) } else { Vec::new() }
 }
 
 /// A file that can be opened by its path.
@@ -99,7 +131,9 @@ impl Local<'_> {
 /// once.
 ///
 /// - A folder is replaced by all logs in it and in its subfolders, which are recognized by their
-///   extensions.
+///   extensions. Links to folders are followed, but no folder is searched twice. If a link leads to
+///   no file, or a subfolder cannot be read, it is listed as well, so that opening it reports the
+///   error.
 /// - A pattern such as `flights/**/*.ulg` is replaced by the files that match it.
 /// - A source can also be the URL of a file, of a folder in a bucket (`s3://bucket/flights/`), or a
 ///   URL with a pattern.
@@ -124,15 +158,14 @@ pub fn find<S: AsRef<str>>(sources: &[S]) -> Result<Vec<LogFile>, ScaleError> {
                 return Err(ScaleError::Source(format!("{source}: no log at this address")));
             }
         } else if path.is_dir() {
-            let below = Path::new(&Pattern::escape(source)).join("**").join("*");
-            add_matching(&below.to_string_lossy(), is_log, &mut found)?;
+            add_folder(path, &mut found)?;
             if found.len() == before {
                 return Err(ScaleError::Source(format!("{source}: no log in this folder")));
             }
         } else if let Ok(log) = LogFile::at(path) {
             push(log, &mut found);
         } else {
-            add_matching(source, |path| !is_further_part(path), &mut found)?;
+            add_matching(source, &mut found)?;
             if found.len() == before {
                 return Err(ScaleError::Source(format!("{source}: no such file, folder or pattern")));
             }
@@ -156,25 +189,72 @@ fn push(log: LogFile, found: &mut Vec<LogFile>) {
     }
 }
 
-/// Adds the files that match a pattern and for which `wanted` returns true.
-fn add_matching(
-    pattern: &str,
-    wanted: impl Fn(&Path) -> bool,
-    found: &mut Vec<LogFile>,
-) -> Result<(), ScaleError> {
-    let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::default() };
-    let refused = |error: &dyn std::fmt::Display| {
-        ScaleError::Source(format!("the pattern {pattern} cannot be searched: {error}"))
-    };
-    for path in glob_with(pattern, options).map_err(|error| refused(&error))? {
-        let path: PathBuf = path.map_err(|error| refused(&error))?;
-        if !wanted(&path) {
+/// Adds the logs in a folder and in its subfolders. Hidden files and folders are left out.
+fn add_folder(top: &Path, found: &mut Vec<LogFile>) -> Result<(), ScaleError> {
+    // Links are followed after all real folders, because a link may lead to a folder that is found
+    // anyway.
+    let (mut folders, mut links) = (vec![top.to_owned()], Vec::new());
+    let mut searched = HashSet::new();
+    while let Some(folder) = folders.pop().or_else(|| links.pop()) {
+        if folder.canonicalize().is_ok_and(|real| !searched.insert(real)) {
             continue;
         }
-        let metadata = fs::metadata(&path).map_err(|error| refused(&error))?;
-        if metadata.is_file() {
-            push(LogFile::of(&path, &metadata), found);
+        let entries = match fs::read_dir(&folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>()) {
+            Ok(entries) => entries,
+            Err(error) if folder == top => {
+                return Err(ScaleError::Source(format!("{}: {error}", top.display())));
+            }
+            // Only the administrator can read this folder of a file system. It contains no logs.
+            Err(_) if folder.ends_with("lost+found") => continue,
+            Err(_) => {
+                found.push(LogFile::unreadable(&folder));
+                continue;
+            }
+        };
+        for entry in entries {
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let path = entry.path();
+            match fs::metadata(&path) {
+                Ok(metadata) if !metadata.is_dir() => add_file(&path, &metadata, is_log, found),
+                Ok(_) if entry.file_type().is_ok_and(|kind| kind.is_symlink()) => links.push(path),
+                Ok(_) => folders.push(path),
+                Err(_) if is_log(&path) => found.push(LogFile::unreadable(&path)),
+                Err(_) => {}
+            }
         }
     }
     Ok(())
+}
+
+/// Adds the files that match a pattern. Hidden files and folders are left out, unless the pattern
+/// has a name that starts with a period.
+fn add_matching(pattern: &str, found: &mut Vec<LogFile>) -> Result<(), ScaleError> {
+    let is_hidden = |path: &Path| {
+        let is_hidden = |name: &[u8]| name.starts_with(b".");
+        path.components()
+            .any(|part| matches!(part, Component::Normal(name) if is_hidden(name.as_encoded_bytes())))
+    };
+    let keeps_hidden = is_hidden(Path::new(pattern));
+    let paths = glob(pattern)
+        .map_err(|error| ScaleError::Source(format!("the pattern {pattern} cannot be searched: {error}")))?;
+    for path in paths {
+        match path {
+            Ok(path) if is_hidden(&path) && !keeps_hidden => {}
+            Ok(path) => match fs::metadata(&path) {
+                Ok(metadata) => add_file(&path, &metadata, |path| !is_further_part(path), found),
+                Err(_) => found.push(LogFile::unreadable(&path)),
+            },
+            Err(error) => found.push(LogFile::unreadable(error.path())),
+        }
+    }
+    Ok(())
+}
+
+/// Adds a file for which `is_wanted` returns true.
+fn add_file(path: &Path, metadata: &Metadata, is_wanted: impl Fn(&Path) -> bool, found: &mut Vec<LogFile>) {
+    if metadata.is_file() && is_wanted(path) {
+        push(LogFile::of(path, metadata), found);
+    }
 }

@@ -82,9 +82,11 @@ impl Logs {
             let folders: Vec<PathBuf> =
                 folders.iter().filter_map(|folder| Path::new(folder).canonicalize().ok()).collect();
             files.retain(|file| {
-                let path = Path::new(&file.uri).canonicalize();
+                // The path of a log in an archive starts with the path of the archive.
+                let real =
+                    Path::new(&file.uri).ancestors().find(|path| path.is_file()).map(Path::canonicalize);
                 let is_inside = |path: PathBuf| folders.iter().any(|folder| path.starts_with(folder));
-                named.contains(&*file.uri) || path.is_ok_and(is_inside)
+                named.contains(&*file.uri) || real.is_some_and(|path| path.is_ok_and(is_inside))
             });
         }
         let common = common(&files);

@@ -171,6 +171,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
              or has changed",
             escape(uri)
         )),
+        lake::Progress::Changed(uri) => context.notices.note(&format!(
+            "{} was added before with other content, so the lake has the rows of both",
+            escape(uri)
+        )),
         lake::Progress::Log(row) => {
             report_log(row, context);
             if format == Format::Ndjson && printed.is_ok() {
@@ -181,7 +185,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     printed?;
     out.flush()?;
     summarize(&done, context);
-    Ok(if done.partial + done.failed > 0 { Status::Lost } else { Status::Done })
+    Ok(if done.partial + done.failed + done.gone > 0 { Status::Lost } else { Status::Done })
 }
 
 /// Runs the Python package, which implements the engines Spark and Sail.

@@ -42,7 +42,19 @@ const rovelogCharts = setup => {
     });
   };
 
-  const number = (value, factor) => +(value / factor).toPrecision(6);
+  // Rounds a value for the legend. The fields of most logs are 32-bit floats with 7 digits.
+  const number = (value, factor) => {
+    const shown = value / factor;
+    return Number.isInteger(shown) ? shown : +shown.toPrecision(Math.fround(value) === value ? 7 : 9);
+  };
+  // Returns the labels of ticks with as many digits as the distance `step` between two ticks needs.
+  const ticks = (values, step) => values.map(value => {
+    if (Math.abs(value) >= 1e6) {
+      const decimals = Math.max(0, Math.ceil(Math.log10(Math.abs(value) / step)) + 1);
+      return value.toExponential(Math.min(decimals, 15)).replace(/\.?0*e\+/, "e");
+    }
+    return String(+value.toFixed(Math.min(Math.max(0, Math.ceil(-Math.log10(step)) + 1), 15)));
+  });
   // Makes the times strictly increasing, because uPlot requires it. Of several values at the same time,
   // each is moved by 0.1 µs after the one before, so that all of them are drawn.
   const spread = s => { for (let i = 1; i < s.t.length; i++) if (s.t[i] <= s.t[i - 1]) s.t[i] = s.t[i - 1] + 1e-7; };
@@ -130,9 +142,9 @@ const rovelogCharts = setup => {
       const air = max > min ? (max - min) * 0.06 : Math.abs(min) * 0.1 || 1;
       return [min - air, max + air];
     };
-    // Longer labels would be cut off.
-    const short = value => Math.abs(value) >= 1e6 ? value.toExponential().replace("e+", "e") : value;
-    const labeled = factor => (u, values) => values.map(v => v === null ? "" : short(number(v, factor)));
+    const labeled = factor => (u, values, at, space, step) => ticks(values.map(value => value / factor), step / factor);
+    // Width of an axis, so that no label is cut off.
+    const room = (u, labels) => Math.max(64, 24 + 6.5 * Math.max(0, ...(labels || []).map(label => label.length)));
     const points = panel.series.reduce((most, s) => Math.max(most, s.t.length), 0);
     return {
       width: own.width, height: panel.lanes ? panel.series.length * 34 + 46 : 220, legend: { show: false }, pxAlign: 0,
@@ -140,8 +152,8 @@ const rovelogCharts = setup => {
       scales: { x: { time: false, range: (u, min, max) => [min, max], min: own.view[0], max: own.view[1] },
         y: { range: panel.lanes ? [0, 1] : fitted }, ...(panel.right_factor ? { right: { range: fitted } } : {}) },
       axes: [{ ...axis, incrs: steps, splits, values: labels, space: 90, size: 42 },
-        { ...axis, size: 64, show: true, splits: panel.lanes ? () => [] : undefined, values: labeled(panel.factor) },
-        ...(panel.right_factor ? [{ ...axis, scale: "right", side: 1, size: 64, grid: { show: false }, values: labeled(panel.right_factor) }] : [])],
+        { ...axis, size: room, show: true, splits: panel.lanes ? () => [] : undefined, values: labeled(panel.factor) },
+        ...(panel.right_factor ? [{ ...axis, scale: "right", side: 1, size: room, grid: { show: false }, values: labeled(panel.right_factor) }] : [])],
       series: [{}, ...panel.series.map((s, k) => ({
         label: s.name, show: own.shown[k], scale: s.right ? "right" : "y", stroke: pen(s, k)[0], width: 1.4, points: { show: points < 80 && !panel.lanes, fill: ink.paper },
         dash: pen(s, k)[1] ? pen(s, k)[1].split(" ").map(Number) : undefined,

@@ -177,8 +177,7 @@ fn data(plot: &Plot) -> Value {
     let base64 = |bytes: Vec<u8>| base64::engine::general_purpose::STANDARD.encode(bytes);
     let series = |series: &Series| {
         let times = series.points.iter().flat_map(|(time, _)| time.to_le_bytes()).collect();
-        #[expect(clippy::cast_possible_truncation, reason = "what a screen can show")]
-        let values = series.points.iter().flat_map(|(_, value)| (*value as f32).to_le_bytes()).collect();
+        let values = series.points.iter().flat_map(|(_, value)| value.to_le_bytes()).collect();
         let names: serde_json::Map<String, Value> =
             series.names.iter().map(|(value, name)| (value.to_string(), Value::from(*name))).collect();
         json!({

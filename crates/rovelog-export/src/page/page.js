@@ -29,7 +29,7 @@
     const panel = data.panels[+figure.dataset.panel];
     panel.series.forEach(s => {
       s.t = decode(s.t, Float64Array);
-      s.v = Array.from(decode(s.v, Float32Array), v => isFinite(v) ? v : null);
+      s.v = Array.from(decode(s.v, Float64Array), v => isFinite(v) ? v : null);
       charts.spread(s);
     });
     return { figure, panel, chart: figure.querySelector(".chart"), buttons: [...figure.querySelectorAll("button")], u: null };

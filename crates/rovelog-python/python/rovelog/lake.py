@@ -64,6 +64,8 @@ class Ingested(NamedTuple):
     """Number of logs that could not be added. The table `_logs` has the reason for each."""
     known: int
     """Number of logs that were already in the lake."""
+    gone: int
+    """Number of logs whose damaged files in the lake cannot be restored, because the logs are gone."""
     same: int
     """Number of logs with the same content as another log."""
     files: int

@@ -9,8 +9,8 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rovelog_export::table::{Floats, parquet_properties};
 
 use super::grouped::{FinishedFile, RowGroupWriter};
-use super::layout::{Lake, Lock, write_atomically};
-use super::logs::{LogRow, TableFile, to_parquet, with_table};
+use super::layout::{Lake, Lock, remove_if_there, write_atomically};
+use super::logs::{LogRow, TableFile, from_parquet, to_parquet, with_table};
 use super::pack::Packed;
 use super::places::{Places, Split, TableColumns, plain_name};
 use super::tables::{Staged, logs_in, write_error};
@@ -54,7 +54,14 @@ pub(crate) fn commit(lake: &Lake, _: &Lock, packed: &Packed) -> Result<Vec<Split
             row.tables = with_table(&row.tables, &staged.topic, table);
         }
     }
+    // If the pack is repaired, its table may have other columns than before, so the new files have
+    // other names than the old files.
+    let listed = lake.logs().join(format!("{}.parquet", packed.id));
+    let before = if listed.exists() { from_parquet(&listed)?.1 } else { Vec::new() };
     write_logs(lake, &packed.id, &rows, &files)?;
+    for old in before.iter().filter(|old| files.iter().all(|new| new.path != old.path)) {
+        remove_if_there(&lake.root().join(&old.path))?;
+    }
     Ok(places.splits.into_values().collect())
 }
 

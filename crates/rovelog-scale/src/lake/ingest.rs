@@ -68,6 +68,9 @@ pub enum Progress<'a> {
     /// A file of the lake is missing or damaged, and cannot be restored, because its log no longer
     /// exists or has changed. The value is the path or URL of the log.
     Gone(&'a str),
+    /// A log was added before, and its content has changed since. The lake keeps the rows of both
+    /// contents. The value is the path or URL of the log.
+    Changed(&'a str),
     /// A pack of logs was added to the lake. The value is the total size of these logs in bytes.
     Pack(u64),
     /// A worker failed, so its pack of logs is tried again.
@@ -91,6 +94,9 @@ pub struct Ingested {
     pub failed: usize,
     /// Number of logs that were already in the lake.
     pub known: usize,
+    /// Number of logs whose files in the lake are missing or damaged and cannot be restored, because
+    /// the logs no longer exist or have changed.
+    pub gone: usize,
     /// Number of logs that were skipped, because they have the same content as another log.
     pub same: usize,
     /// Number of files that were written to the lake.
@@ -197,6 +203,8 @@ impl LakeContent {
         };
         for path in files_below(&lake.logs(), "parquet")? {
             let (rows, files) = from_parquet(&path)?;
+            // A worker that crashed has its own pack. Other packs are not replaced.
+            let is_alone = rows.len() == 1;
             let is_there = |file: &TableFile| {
                 fs::metadata(lake.root().join(&file.path)).is_ok_and(|found| found.len() == file.bytes)
             };
@@ -211,7 +219,7 @@ impl LakeContent {
                     row.id.as_ref().is_some_and(|id| lake.quarantine().join(format!("{id}.json")).exists())
                 };
                 // Logs that could not be read have no id. Each `ingest` tries them again.
-                if row.failed && (row.id.is_none() || (retry && quarantined())) {
+                if row.failed && (row.id.is_none() || (retry && is_alone && quarantined())) {
                     known.replaced.insert(row.log.uri.clone(), row.pack);
                     continue;
                 }
@@ -242,22 +250,27 @@ impl Run<'_> {
     fn members(&mut self, logs: &[LogFile], jobs: usize) -> Result<Vec<Member>, ScaleError> {
         let mut members = Vec::new();
         let mut hashes_seen = HashSet::new();
+        let known_uris: HashSet<_> = self.known.files.iter().map(|log| &*log.uri).collect();
         for (log, hash) in hashes(logs, jobs) {
             match hash {
                 Ok(sha256) => {
                     let member = Member { log, sha256 };
                     if self.known.ids.contains(member.id()) || !hashes_seen.insert(member.sha256.clone()) {
+                        self.forget_failure(&member.log.uri)?;
                         self.done.same += 1;
-                    } else {
-                        members.push(member);
+                        continue;
                     }
+                    if known_uris.contains(&*member.log.uri) {
+                        (self.progress)(Progress::Changed(&member.log.uri));
+                    }
+                    members.push(member);
                 }
                 Err(error) => {
                     let unread = unread(log.clone(), error);
                     if self.known.replaced.get(&log.uri) == Some(&unread.id) {
                         // The log has failed for the same reason as in the previous `ingest`, so
                         // its row in the table `_logs` is kept.
-                        self.done.known += 1;
+                        self.count(&unread.logs);
                         continue;
                     }
                     self.commit(&unread)?;
@@ -278,7 +291,10 @@ impl Run<'_> {
                 found.iter().zip(&pack.logs).find(|((_, hash), member)| hash.as_ref() != Ok(&member.sha256));
             match gone {
                 None => packs.push(pack.clone()),
-                Some(((log, _), _)) => (self.progress)(Progress::Gone(&log.uri)),
+                Some(((log, _), _)) => {
+                    self.done.gone += 1;
+                    (self.progress)(Progress::Gone(&log.uri));
+                }
             }
         }
         packs
@@ -350,24 +366,36 @@ impl Run<'_> {
         }
         self.clear_staging(&packed.id)?;
         self.done.files += packed.files.len();
+        self.count(&packed.logs);
         for row in &packed.logs {
+            // The row of an earlier failure is removed from the table `_logs` only after the new
+            // row has been written.
+            if self.known.replaced.get(&row.uri) != Some(&packed.id) {
+                self.forget_failure(&row.uri)?;
+            }
+            if !row.failed_worker() {
+                remove_if_there(&self.lake.quarantine().join(format!("{}.json", row.id)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts logs by their results, and reports them.
+    fn count(&mut self, logs: &[LogRow]) {
+        for row in logs {
             match row.status {
                 Status::Ok => self.done.ok += 1,
                 Status::Partial => self.done.partial += 1,
                 Status::Failed => self.done.failed += 1,
             }
             (self.progress)(Progress::Log(row));
-            // The row of an earlier failure is removed from the table `_logs` only after the new
-            // row has been written.
-            if let Some(old) = self.known.replaced.get(&row.uri).filter(|old| **old != packed.id) {
-                let path = self.lake.logs().join(format!("{old}.parquet"));
-                remove_if_there(&path)?;
-            }
-            if row.status != Status::Failed {
-                remove_if_there(&self.lake.quarantine().join(format!("{}.json", row.id)))?;
-            }
         }
-        Ok(())
+    }
+
+    /// Removes the row of an earlier failure of a log from the table `_logs`.
+    fn forget_failure(&self, uri: &str) -> Result<(), ScaleError> {
+        let Some(pack) = self.known.replaced.get(uri) else { return Ok(()) };
+        remove_if_there(&self.lake.logs().join(format!("{pack}.parquet")))
     }
 
     /// Removes all staging folders of a pack. Each attempt to write the pack has its own folder, which

@@ -106,7 +106,7 @@ pub(super) fn text(out: &mut Out, pairs: &[Pair], all: bool) -> Result<(), Failu
         ("MEAN", Align::Left),
         ("STD", Align::Left),
     ]);
-    for pair in pairs.iter().filter(|pair| all || pair.a != pair.b) {
+    for pair in pairs.iter().filter(|pair| all || pair.a.cells() != pair.b.cells()) {
         let extreme = |value: Option<Number>| value.map_or_else(|| "-".to_owned(), Number::short);
         let float = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| short(Some(value)));
         let both = |a: String, b: String| if a == b { a } else { format!("{a} -> {b}") };

@@ -131,8 +131,8 @@ pub(super) fn rows(text: &str, mut notes: Vec<String>) -> Answer {
         notes.push(match ends.len().saturating_sub(1) {
             0 => "no row fits into an answer; select fewer fields".to_owned(),
             count => format!(
-                "only the first {count} rows fit; for more, set start to the t_ns of the last row, and skip the \
-                 rows that you have; the tool problems tells whether rows are lost"
+                "only the first {count} rows fit; for more, set start to the t_ns of the last row followed by ns, such \
+                 as 3278847000ns, and skip the rows that you have; the tool problems tells whether rows are lost"
             ),
         });
     }
@@ -140,10 +140,14 @@ pub(super) fn rows(text: &str, mut notes: Vec<String>) -> Answer {
 }
 
 /// Returns a list of texts as an answer.
-pub(super) fn list(name: &str, texts: impl Iterator<Item = String>) -> Result<Answer, String> {
+pub(super) fn list(
+    name: &str,
+    texts: impl Iterator<Item = String>,
+    notes: Vec<String>,
+) -> Result<Answer, String> {
     let mut fields = serde_json::Map::new();
     fields.insert(name.to_owned(), texts.collect::<Vec<_>>().into());
-    fit(Value::Object(fields).to_string(), Vec::new())
+    fit(Value::Object(fields).to_string(), notes)
 }
 
 /// Returns the start of `text` that fits into an answer.

@@ -6,6 +6,7 @@ mod picture;
 mod run;
 mod tools;
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use clap::CommandFactory as _;
@@ -110,10 +111,18 @@ impl Server {
             }
             None => self.folders.clone(),
         };
-        let sources: Vec<_> = folders.iter().map(|folder| folder.to_string_lossy()).collect();
-        let logs = rovelog_scale::find(&sources).map_err(|error| error.to_string())?;
-        let logs = logs.into_iter().map(|log| log.uri).filter(|log| self.find(log).is_ok());
-        answer::list("logs", logs)
+        // A folder without logs is an error only if no folder has logs.
+        let (mut logs, mut errors) = (BTreeSet::new(), Vec::new());
+        for folder in folders {
+            match rovelog_scale::find(&[folder.to_string_lossy()]) {
+                Ok(found) => logs.extend(found.into_iter().map(|log| log.uri)),
+                Err(error) => errors.push(error.to_string()),
+            }
+        }
+        if logs.is_empty() {
+            return Err(errors.join("; "));
+        }
+        answer::list("logs", logs.into_iter().filter(|log| self.find(log).is_ok()), errors)
     }
 
     /// Returns the names of the folders for a message.

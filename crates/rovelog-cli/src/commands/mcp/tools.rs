@@ -82,7 +82,7 @@ const FILE: Argument = Argument::required("file", Kind::Log, "path of the log, a
 const START: Argument = Argument::optional(
     "start",
     Kind::Option("--start"),
-    "+10s (after the log's start), -30s (before its end), 112.5s or nanoseconds (log clock), or UTC",
+    "+10s (after the log's start), -30s (before its end), 112.5s or 112500000000ns (log clock), or UTC",
 );
 const END: Argument = Argument::optional("end", Kind::Option("--end"), "end (exclusive), in the same forms");
 const TOPICS: Argument =

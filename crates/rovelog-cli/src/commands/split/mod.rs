@@ -101,6 +101,18 @@ impl<'a> Names<'a> {
         Some(self.args.output.join((files.part)(&name, number)))
     }
 
+    /// Returns an error if a file has the name of the part after `count` parts. Readers would treat
+    /// it as a part of this log.
+    fn check_next(&self, count: usize) -> Result<(), Failure> {
+        let Some(path) = self.joined(count).filter(|path| path.exists()) else { return Ok(()) };
+        Err(Failure::usage(
+            "the output folder contains a part of another log, which would later be read as a part of this \
+             log",
+        )
+        .next("remove this file, or name another folder")
+        .at(&path))
+    }
+
     fn path(&self, number: usize, part: &str) -> PathBuf {
         let own = || format!("{}_{part}.{}", short(&self.stem), self.format.extensions[0]);
         self.joined(number).unwrap_or_else(|| self.args.output.join(own()))
@@ -122,13 +134,13 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let names = Names::new(args, &input, log.format());
     // All paths are checked before the first file is written. If one of the files exists, the
     // folder remains unchanged.
-    let paths = parts.iter().enumerate().map(|(number, part)| names.path(number, &part.name));
-    let mut paths = paths.chain(names.joined(parts.len()));
+    let mut paths = parts.iter().enumerate().map(|(number, part)| names.path(number, &part.name));
     if let Some(path) = paths.find(|path| !args.out.force && path.exists()) {
         return Err(Failure::usage("the output file for a part already exists")
             .next("name another folder, or use --force to replace existing parts")
             .at(&path));
     }
+    names.check_next(parts.len())?;
     let folder = OutFolder::create(&args.output, args.out)?;
     let inputs = input.files(context);
     let mut docs = Vec::new();
@@ -163,16 +175,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             topic: content.topic(),
         });
     }
-    // Readers look for a file with the name of the next part. If such a file existed, they would
-    // treat it as a part of this log.
-    if let Some(path) = names.joined(docs.len()).filter(|path| path.exists()) {
-        return Err(Failure::usage(
-            "the output folder contains a part of another log, which would later be read as a part of this \
-             log",
-        )
-        .next("remove this file, or name another folder")
-        .at(&path));
-    }
+    names.check_next(docs.len())?;
     folder.finish()?;
     let mut out = context.out();
     if format == Format::Text {
