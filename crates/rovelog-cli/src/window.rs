@@ -12,7 +12,7 @@ use crate::times::Times;
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct WindowArgs {
     /// Start (inclusive): +10s (after the log's start), -30s (before its end), 112.5s
-    /// (log clock), 12:01:05 or 2026-05-20T12:01:05Z (UTC), or nanoseconds (of --time-base)
+    /// (log clock), 12:01:05 or 2026-05-20T12:01:05Z (UTC), or nanoseconds
     #[arg(short = 'S', long, value_name = "TIME", allow_hyphen_values = true)]
     start: Option<TimePoint>,
     /// End (exclusive), in the same forms

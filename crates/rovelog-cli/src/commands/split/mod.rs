@@ -140,7 +140,6 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             .next("name another folder, or use --force to replace existing parts")
             .at(&path));
     }
-    names.check_next(parts.len())?;
     let folder = OutFolder::create(&args.output, args.out)?;
     let inputs = input.files(context);
     let mut docs = Vec::new();
@@ -152,6 +151,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         // name is therefore the number of files written so far, and not the index of the part.
         let path = names.path(docs.len(), name);
         let mut file = folder.file(&path, &inputs)?;
+        if docs.is_empty() {
+            names.check_next(parts.len())?;
+        }
         let mut counting = context.progress.counting(&mut file);
         let report = match content {
             Content::Selection(select) => log.slice(select, &mut counting),
