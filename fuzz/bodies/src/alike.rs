@@ -22,7 +22,7 @@ impl Read for Pieces<'_> {
 /// Reads all records and passes each of them to `each`. Returns the time of the last record.
 ///
 /// Also reads the second half of the time range, together with the last record of each topic before
-/// it, and checks that several bytes of the file are in a field of a structure.
+/// it, and checks that a byte of the file is in a field of a structure.
 pub(crate) fn read_records(log: &dyn LogReader, mut each: impl FnMut(&Record<'_>)) -> Option<i64> {
     let (mut records, mut last) = (0, None);
     for record in log.records(&Select::all()) {
@@ -32,8 +32,9 @@ pub(crate) fn read_records(log: &dyn LogReader, mut each: impl FnMut(&Record<'_>
         last = record.time;
     }
     assert_eq!(records, log.info().records);
-    let size = log.info().size;
-    for at in [0, size / 3, size / 2, size.saturating_sub(1)].into_iter().filter(|at| *at < size) {
+    // Finding a structure in a bag decompresses its chunk, so only one byte is looked up. Its offset
+    // differs between inputs.
+    if let Some(at) = (records * 7 + 3).checked_rem(log.info().size) {
         let found = log.structure_at(Around { at, context: 2 });
         assert!(found.region.range.contains(&at) && found.field_at(at).is_some(), "{at}: {found:?}");
     }

@@ -36,12 +36,13 @@ const COVERAGE: &[&str] = &[
 
 /// Maximum size of an input in bytes. Small inputs run faster, and the first pages of a log already
 /// contain its definitions.
-const MAX_INPUT_BYTES: usize = 8192;
+const MAX_INPUT_BYTES: usize = 2048;
 
 /// Maximum size in bytes of an input for a target that parses a single structure.
 const MAX_STRUCTURE_BYTES: usize = 1024;
 
-/// Maximum size in bytes of an input that becomes a seed.
+/// Maximum size in bytes of an input that becomes a seed. It is larger than that of a new input, so
+/// that earlier seeds are kept.
 const MAX_SEED_BYTES: usize = 4096;
 
 /// Default duration in minutes of a run over all targets.
