@@ -99,7 +99,7 @@ impl Brief {
     pub(super) fn row(self, survey: &Survey, times: &Times) -> [String; 9] {
         let info = &survey.info;
         let start = info.span().map(|span| span.0).or(info.start);
-        let [file, _, version, .., records, topics, problems, _, _] = self.0;
+        let [file, _, version, _, _, _, _, _, _, _, _, _, _, records, topics, problems, ..] = self.0;
         [
             file,
             format!("{} {version}", survey.format.name),
