@@ -11,7 +11,7 @@ use rovelog_core::{LogReader as _, Payload, Record, Select, Timestamp, Topic, To
 
 use super::buffer::DataStatus;
 use super::compression::DecompressionLimit;
-use super::content::{Chunk, ConnectionKey, MessageCount};
+use super::content::{Chunk, ChunkMessages, ConnectionKey, MessageCount};
 use super::loader::{LoadResult, LoadedChunk, Loader};
 use super::probe::{Probe, probe};
 use super::records::{ChunkItem, ChunkRecords, Hints};
@@ -180,7 +180,7 @@ impl ChunkScan {
         }
         let mut count = 0;
         let mut span = (i64::MAX, i64::MIN);
-        let mut matches = loaded.result.status == DataStatus::Intact;
+        let mut is_as_indexed = loaded.result.status == DataStatus::Intact;
         let data = loaded.data(reader);
         let hints = Hints::new(&chunk.index.ranges, &reader.bytes, chunk.extent.declared_len());
         let mut records = chunk.records(data, loaded.result.status, hints, *template);
@@ -193,7 +193,9 @@ impl ChunkScan {
         // Consecutive messages mostly have the same connection id, so the result of the last lookup
         // is reused.
         let (mut last_id, mut origin, mut connection) = (None, 0, 0);
-        let mut take = |mut message: MessageRef, redeclared: &HashMap<u32, u32>| {
+        // Passes a message to `sink`. Returns false if its connection id is unknown. Before this
+        // call, the field `origin` of the message contains the connection id.
+        let mut resolve_and_pass = |mut message: MessageRef, redeclared: &HashMap<u32, u32>| {
             // The last lookup is not reused after an id was redeclared, because the id may have a
             // new origin.
             if last_id != Some(message.origin) || !redeclared.is_empty() {
@@ -214,12 +216,12 @@ impl ChunkScan {
             true
         };
         loop {
-            records.messages(|message| matches &= take(message, &redeclared));
+            records.messages(|message| is_as_indexed &= resolve_and_pass(message, &redeclared));
             let item = records.next();
-            matches &= records.corrected_op().is_none();
+            is_as_indexed &= records.corrected_op().is_none();
             match item {
                 None => break,
-                Some(ChunkItem::Message(message)) => matches &= take(message, &redeclared),
+                Some(ChunkItem::Message(message)) => is_as_indexed &= resolve_and_pass(message, &redeclared),
                 Some(ChunkItem::Connection { record, .. }) => {
                     // A scan at opening has added all connection records. A record can be unknown
                     // only if the bag was opened by its index.
@@ -229,35 +231,38 @@ impl ChunkScan {
                             redeclared.insert(record.conn, *origin);
                             // The index alone does not show that an id is redeclared, so the
                             // message counts of the index may be wrong.
-                            matches &= !content.is_by_index;
+                            is_as_indexed &= !content.is_by_index;
                         }
                         Some(_) => {}
-                        None => matches = false,
+                        None => is_as_indexed = false,
                     }
                 }
                 Some(ChunkItem::Other { at, end, .. }) => unknown_records.push(at..end),
-                Some(_) => matches = false,
+                Some(_) => is_as_indexed = false,
             }
         }
         *template = records.template();
-        if content.is_by_index {
-            let messages = &chunk.messages;
-            let is_counted = |messages: &MessageCount| {
-                seqs[messages.connection as usize] == messages.before + messages.count
-            };
-            matches &= messages.by_connection.iter().all(is_counted)
-                && messages.span.is_none_or(|known| known == span)
-                && count == messages.count;
-            if !matches {
-                reader.comparison.report_mismatch();
-                *has_mismatch = true;
-            }
+        if content.is_by_index && !(is_as_indexed && chunk.messages.agree_with(count, span, seqs)) {
+            reader.comparison.report_mismatch();
+            *has_mismatch = true;
         }
         // Reset only the sequence numbers that this chunk has used. A bag may have 65 536
         // connections, but a chunk may have only a few messages.
         for connection in used_seqs.drain(..) {
             seqs[connection as usize] = 0;
         }
+    }
+}
+
+impl ChunkMessages {
+    /// Returns whether a scan of the chunk found the same messages as these statistics from the
+    /// index. `seqs` contains the next sequence number of each connection after the chunk.
+    fn agree_with(&self, count: u64, span: (i64, i64), seqs: &[u64]) -> bool {
+        let is_counted =
+            |counted: &MessageCount| seqs[counted.connection as usize] == counted.before + counted.count;
+        self.by_connection.iter().all(is_counted)
+            && self.span.is_none_or(|known| known == span)
+            && count == self.count
     }
 }
 
