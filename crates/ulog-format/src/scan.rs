@@ -333,6 +333,102 @@ impl Scanner {
         (header.msg_type, Message::parse(header.msg_type, payload).expect("validated"))
     }
 
+    /// Accepts the fitting message at the position, which ends at `end`, or reports it as lost. This
+    /// is decision 1 or 2 of the module documentation. Returns `None` if the bytes at the position
+    /// must be validated again with the next limit.
+    #[inline]
+    fn pass_fitting(&mut self, window: Window<'_>, limit: u64, end: u64) -> Result<Option<Step>, NeedMore> {
+        let at = self.position.at;
+        let (msg_type, message) = Self::view(window, at, end);
+        // The layout is computed and stored here once. Lookahead cannot store layouts, so it would
+        // parse the definitions again for each row.
+        if let Message::Subscription(subscription) = message
+            && let Some(name) = subscription.name()
+        {
+            self.definitions.prepare(name);
+        }
+        let validator = self.validator(window, limit);
+        let followed = validator.followed(end, &message)?;
+        let (crossed, lookahead_bytes) = (validator.crossed(), validator.lookahead_bytes());
+        if !followed && crossed && self.remove_false_limit(window, limit)? {
+            self.lookahead.parsed_bytes += lookahead_bytes;
+            return Ok(None);
+        }
+        let validator = self.validator(window, limit);
+        // If three messages inside this message agree with their types, the length of this message
+        // is wrong.
+        let found = if followed { None } else { validator.scan(&mut Scan::from(at + 1), end)? };
+        self.lookahead.parsed_bytes += lookahead_bytes + validator.lookahead_bytes();
+        Ok(Some(match found {
+            Some(found) => self.report_loss(at, found, &rules::LOST),
+            None => self.accept(at, end, msg_type, &message),
+        }))
+    }
+
+    /// Skips the unverifiable message at the position, which ends at `end`, or treats it as damage.
+    /// This is decision 3 of the module documentation. Returns `None` if the scan must search for
+    /// the end of the damage, or if the bytes at the position must be validated again with the next
+    /// limit.
+    fn pass_unverifiable(
+        &mut self,
+        window: Window<'_>,
+        limit: u64,
+        end: u64,
+    ) -> Result<Option<Step>, NeedMore> {
+        let at = self.position.at;
+        let (msg_type, message) = Self::view(window, at, end);
+        let validator = self.validator(window, limit);
+        // One lookahead applies to all consecutive unverifiable messages, so each of them is
+        // examined only once.
+        let skippable = if end <= self.lookahead.skippable {
+            Some(self.lookahead.skippable)
+        } else {
+            validator.skippable(end, &message)?
+        };
+        let crossed = validator.crossed();
+        // If an unknown message contains valid messages, its header is damaged. Skipping the unknown
+        // message would hide these messages.
+        let swallowed = match message {
+            Message::Unknown { .. } if skippable.is_some() => validator.scan(&mut Scan::from(at + 1), end)?,
+            _ => None,
+        };
+        let lookahead_bytes = validator.lookahead_bytes();
+        self.lookahead.parsed_bytes += lookahead_bytes;
+        if let Some(found) = swallowed {
+            return Ok(Some(self.report_loss(at, found, &rules::LOST)));
+        }
+        if let Some(until) = skippable {
+            self.lookahead.skippable = until;
+            return Ok(Some(self.skip(at, end, msg_type, &message)));
+        }
+        if !crossed || !self.remove_false_limit(window, limit)? {
+            self.start_damage(Some(InvalidMessage { msg_type, end, why: None }));
+        }
+        Ok(None)
+    }
+
+    /// Treats the bytes at the position as damage, or removes a false `limit`. `claimed` is the end
+    /// of the invalid message according to its header.
+    fn reject(&mut self, window: Window<'_>, limit: u64, claimed: Option<u64>) -> Result<(), NeedMore> {
+        if claimed.is_none_or(|end| end > limit) && self.remove_false_limit(window, limit)? {
+            return Ok(());
+        }
+        let at = self.position.at;
+        let msg_type = window.byte(at + TYPE_AT).ok().flatten();
+        self.start_damage(msg_type.zip(claimed).map(|(msg_type, end)| InvalidMessage {
+            msg_type,
+            end,
+            why: why_no_format(window, at, msg_type, end),
+        }));
+        Ok(())
+    }
+
+    /// Starts a search for the end of a lost range that starts at the position.
+    fn start_damage(&mut self, invalid: Option<InvalidMessage>) {
+        let start = self.position.at;
+        self.position.damage = Some(Damage { start, invalid, scan: Scan::from(start + 1) });
+    }
+
     /// Searches for the end of the damage, which is decision 4 in the documentation of this module.
     fn search(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         loop {
@@ -458,79 +554,16 @@ impl scan::Scan for Scanner {
                 return Ok(self.start_second_log(at, header));
             }
             let limit = self.limit(&window);
-            match self.validator(window, limit).validate_expected(at)? {
-                Verdict::Fits { end, .. } => {
-                    let (msg_type, message) = Self::view(window, at, end);
-                    // The layout is computed and stored here once. Lookahead cannot store layouts,
-                    // so it would parse the definitions again for each row.
-                    if let Message::Subscription(subscription) = message
-                        && let Some(name) = subscription.name()
-                    {
-                        self.definitions.prepare(name);
-                    }
-                    let validator = self.validator(window, limit);
-                    let followed = validator.followed(end, &message)?;
-                    let (crossed, lookahead_bytes) = (validator.crossed(), validator.lookahead_bytes());
-                    if !followed && crossed && self.remove_false_limit(window, limit)? {
-                        self.lookahead.parsed_bytes += lookahead_bytes;
-                        continue;
-                    }
-                    let validator = self.validator(window, limit);
-                    // Decision 2 of the module documentation: if three messages inside this message
-                    // agree with their types, the length of this message is wrong.
-                    let found = if followed { None } else { validator.scan(&mut Scan::from(at + 1), end)? };
-                    self.lookahead.parsed_bytes += lookahead_bytes + validator.lookahead_bytes();
-                    return Ok(match found {
-                        Some(found) => self.report_loss(at, found, &rules::LOST),
-                        None => self.accept(at, end, msg_type, &message),
-                    });
-                }
-                Verdict::Unverifiable { end } => {
-                    let (msg_type, message) = Self::view(window, at, end);
-                    let validator = self.validator(window, limit);
-                    // One lookahead applies to all consecutive unverifiable messages, so each of
-                    // them is examined only once.
-                    let skippable = if end <= self.lookahead.skippable {
-                        Some(self.lookahead.skippable)
-                    } else {
-                        validator.skippable(end, &message)?
-                    };
-                    let crossed = validator.crossed();
-                    // If an unknown message contains valid messages, its header is damaged.
-                    // Skipping the unknown message would hide these messages.
-                    let swallowed = match message {
-                        Message::Unknown { .. } if skippable.is_some() => {
-                            validator.scan(&mut Scan::from(at + 1), end)?
-                        }
-                        _ => None,
-                    };
-                    let lookahead_bytes = validator.lookahead_bytes();
-                    self.lookahead.parsed_bytes += lookahead_bytes;
-                    if let Some(found) = swallowed {
-                        return Ok(self.report_loss(at, found, &rules::LOST));
-                    }
-                    if let Some(until) = skippable {
-                        self.lookahead.skippable = until;
-                        return Ok(self.skip(at, end, msg_type, &message));
-                    }
-                    if crossed && self.remove_false_limit(window, limit)? {
-                        continue;
-                    }
-                    let invalid = Some(InvalidMessage { msg_type, end, why: None });
-                    self.position.damage = Some(Damage { start: at, invalid, scan: Scan::from(at + 1) });
-                }
+            let step = match self.validator(window, limit).validate_expected(at)? {
+                Verdict::Fits { end, .. } => self.pass_fitting(window, limit, end)?,
+                Verdict::Unverifiable { end } => self.pass_unverifiable(window, limit, end)?,
                 Verdict::No { claimed } => {
-                    if claimed.is_none_or(|end| end > limit) && self.remove_false_limit(window, limit)? {
-                        continue;
-                    }
-                    let msg_type = window.byte(at + TYPE_AT).ok().flatten();
-                    let invalid = msg_type.zip(claimed).map(|(msg_type, end)| InvalidMessage {
-                        msg_type,
-                        end,
-                        why: why_no_format(window, at, msg_type, end),
-                    });
-                    self.position.damage = Some(Damage { start: at, invalid, scan: Scan::from(at + 1) });
+                    self.reject(window, limit, claimed)?;
+                    None
                 }
+            };
+            if let Some(step) = step {
+                return Ok(step);
             }
         }
     }
