@@ -422,8 +422,8 @@ impl Blocks {
             let distance = self.timed(range).map(|block| block.realtime.saturating_sub(block.monotonic));
             distance.clone().max().zip(distance.min()).map_or(0, |(max, min)| max.saturating_sub(min))
         });
-        let of =
-            |pick: fn(&Block) -> Option<(u64, i64)>| self.list.iter().filter_map(pick).collect::<Vec<_>>();
+        let step = |block: &Block| Some((block.row, block.change.step())).filter(|(_, step)| *step != 0);
+        let backwards = |block: &Block| (block.change == ClockChange::Backwards).then_some(block.row);
         let gap = |block: &Block| match block.change {
             ClockChange::Gap { nanos, blocks, .. } => Some(Gap { row: block.row, nanos, blocks }),
             _ => None,
@@ -435,12 +435,9 @@ impl Blocks {
             offset: line.as_ref().map(|(_, line)| line.offset),
             residuals,
             drift: drift.max().unwrap_or_default(),
-            steps: of(|block| Some((block.row, block.change.step())).filter(|(_, step)| *step != 0)),
+            steps: self.list.iter().filter_map(step).collect(),
             gaps: self.list.iter().filter_map(gap).collect(),
-            backwards: of(|block| (block.change == ClockChange::Backwards).then_some((block.row, 0)))
-                .into_iter()
-                .map(|(row, _)| row)
-                .collect(),
+            backwards: self.list.iter().filter_map(backwards).collect(),
         }
     }
 }

@@ -131,11 +131,11 @@ pub(crate) struct Tracker {
     pub(crate) gaps: Gaps,
     rate: u16,
     block_rows: u64,
-    before: Option<PreviousBlock>,
+    previous: Option<PreviousBlock>,
     anchor: Option<Anchor>,
-    negative: bool,
-    implausible: bool,
-    between: Skipped,
+    reported_negative: bool,
+    reported_implausible: bool,
+    skipped: Skipped,
 }
 
 /// Kind of blocks that were skipped between the last tracked block and the next block.
@@ -159,11 +159,11 @@ impl Tracker {
             gaps: Gaps::default(),
             rate: lead_in.sample_rate.get(),
             block_rows: lead_in.data_block_size.get().into(),
-            before: None,
+            previous: None,
             anchor,
-            negative: false,
-            implausible: false,
-            between: Skipped::Nothing,
+            reported_negative: false,
+            reported_implausible: false,
+            skipped: Skipped::Nothing,
         }
     }
 
@@ -171,7 +171,7 @@ impl Tracker {
     /// added. The next block then starts after a gap of any length. This gap is not reported,
     /// because the loss of the blocks is reported.
     pub(crate) fn leave_out(&mut self) {
-        self.between = Skipped::LeftOut;
+        self.skipped = Skipped::LeftOut;
     }
 
     /// Skips a block of `rows` rows whose times have not been fetched. If the clocks and the rows
@@ -179,9 +179,9 @@ impl Tracker {
     /// have been at any of the skipped blocks.
     pub(crate) fn skip_unread(&mut self, rows: u64) {
         self.blocks += 1;
-        if let Some(before) = &mut self.before {
-            before.rows += rows;
-            self.between = Skipped::Passed;
+        if let Some(previous) = &mut self.previous {
+            previous.rows += rows;
+            self.skipped = Skipped::Passed;
         }
     }
 
@@ -198,7 +198,7 @@ impl Tracker {
         self.blocks += 1;
         let range = at..at + BLOCK_TIMES_LEN;
         if !is_plausible(block_times) {
-            if !self.implausible {
+            if !self.reported_implausible {
                 note(
                     &rules::STAMPS_IMPLAUSIBLE,
                     range,
@@ -208,20 +208,20 @@ impl Tracker {
                     ),
                 );
             }
-            self.implausible = true;
-            if let Some(before) = &mut self.before {
-                before.rows += rows;
+            self.reported_implausible = true;
+            if let Some(previous) = &mut self.previous {
+                previous.rows += rows;
             }
             return ClockChange::Implausible;
         }
-        if !self.negative && (block_times.realtime_nsec.get() < 0 || block_times.monotonic_nsec.get() < 0) {
-            let (real, mono) = (block_times.realtime_nsec.get(), block_times.monotonic_nsec.get());
+        let (real, mono) = (block_times.realtime_nsec.get(), block_times.monotonic_nsec.get());
+        if !self.reported_negative && (real < 0 || mono < 0) {
             let text = format!(
                 "the block time at row {row} has negative nanoseconds (UTC {real}, monotonic {mono}); the \
                  same time is shown with positive nanoseconds"
             );
             note(&rules::NEGATIVE_NANOSECONDS, range.clone(), text);
-            self.negative = true;
+            self.reported_negative = true;
         }
         let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
         let (realtime, monotonic) = (narrow(block_times.realtime()), narrow(block_times.monotonic()));
@@ -230,8 +230,8 @@ impl Tracker {
             self.gaps.count += 1;
             self.gaps.nanos += i128::from(nanos);
         }
-        let is_next = self.between == Skipped::Nothing;
-        self.between = Skipped::Nothing;
+        let is_next = self.skipped == Skipped::Nothing;
+        self.skipped = Skipped::Nothing;
         match change {
             _ if !is_next => {}
             ClockChange::Gap { nanos, blocks, .. } => {
@@ -259,31 +259,33 @@ impl Tracker {
                 format!("the UTC clock of the logger was changed by {seconds} s before row {row}"),
             );
         }
-        if self.before.is_none() || change != ClockChange::Steady {
+        if self.previous.is_none() || change != ClockChange::Steady {
             self.anchor = Some(Anchor { row, realtime, monotonic });
         }
-        self.before = Some(PreviousBlock { rows, realtime, monotonic });
+        self.previous = Some(PreviousBlock { rows, realtime, monotonic });
         change
     }
 
+    /// Returns the change of the clocks since the previous block.
     fn compare(&self, realtime: i64, monotonic: i64) -> ClockChange {
-        let Some(before) = self.before else { return ClockChange::Steady };
+        let Some(previous) = self.previous else { return ClockChange::Steady };
         if self.rate == 0 {
             return ClockChange::Steady;
         }
         let full = span(self.block_rows, self.rate);
-        let late = i128::from(monotonic) - i128::from(before.monotonic) - span(before.rows, self.rate);
+        let elapsed = i128::from(monotonic) - i128::from(previous.monotonic);
+        let late = elapsed - span(previous.rows, self.rate);
         // Block times are accurate to half a millisecond at best. This limits the tolerance for
         // blocks of only a few rows. If rows were left out, the gap lasts at least 2 ms, so a delay of
         // more than 1 ms is a gap.
-        let (tolerance, max_tolerance) = match self.between {
-            Skipped::LeftOut => (full / 2, 1_000_000),
-            Skipped::Nothing | Skipped::Passed => ((full / 2).max(1_000_000), i128::MAX),
+        let (half, inaccuracy) = (full / 2, 1_000_000);
+        let (gap_limit, step_back_limit) = match self.skipped {
+            Skipped::LeftOut => (half.min(inaccuracy), half),
+            Skipped::Nothing | Skipped::Passed => (half.max(inaccuracy), half.max(inaccuracy)),
         };
-        let step = (i128::from(realtime) - i128::from(before.realtime))
-            - (i128::from(monotonic) - i128::from(before.monotonic));
+        let step = i128::from(realtime) - i128::from(previous.realtime) - elapsed;
         let narrow = |step: i128| i64::try_from(step).unwrap_or_default();
-        if late > tolerance.min(max_tolerance) {
+        if late > gap_limit {
             let blocks = (2 * late + full) / (2 * full.max(1));
             // During the gap, the operating system may have adjusted the rate of the clock. So the
             // two clocks may differ by up to 500 ppm of the gap.
@@ -293,7 +295,7 @@ impl Tracker {
                 blocks: u64::try_from(blocks).unwrap_or(u64::MAX),
                 step: if step.abs() > adjusted { narrow(step) } else { 0 },
             }
-        } else if late < -tolerance {
+        } else if late < -step_back_limit {
             ClockChange::Backwards
         } else if step.abs() > i128::from(MIN_STEP) {
             ClockChange::Step(narrow(step))

@@ -212,7 +212,8 @@ impl BlockScan {
     /// previous item.
     ///
     /// # Errors
-    /// Returns an error if more bytes are needed to decide. The state does not change in this case.
+    /// Returns an error if more bytes are needed to decide. In this case, the scan does not advance,
+    /// and only the progress of a search without a result is stored.
     pub(crate) fn next(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         if let Some(part) = self.resync.parts.pop_front() {
             return Ok(part);
@@ -368,27 +369,27 @@ impl BlockScan {
             || block_count == 1
             || range.end - range.start < self.layout.block + BLOCK_TIMES_LEN;
         let is_known = !is_last || self.run.left_out > 0 && is_end;
-        let found = match anchor.filter(|_| is_searched) {
-            Some(anchor) => intact_rows(&blocks, is_known).map(|intact| (anchor, intact)),
-            None => None,
+        let intact_ranges =
+            if is_searched && anchor.is_some() { intact_rows(&blocks, is_known) } else { None };
+        let Some(((anchor_row, anchor), intact_ranges)) = anchor.zip(intact_ranges) else {
+            return Ok(is_known.then(|| parts.finish()));
         };
-        let Some((anchor, intact)) = found else { return Ok(is_known.then(|| parts.finish())) };
         let grain = grain(self.layout.block_rows, period);
-        for intact in intact.iter().flat_map(|intact| intact.in_blocks(&self.layout, grain, *rows)) {
-            let after = |row: u64| i128::from(row) * i128::from(period) / i128::from(self.layout.block_rows);
-            let since = after(intact.first) - after(anchor.0);
-            let counted = BlockTimes::new(anchor.1.realtime() + since, anchor.1.monotonic() + since);
-            let Some(times) = counted else { continue };
+        for part in intact_ranges.iter().flat_map(|range| range.in_blocks(&self.layout, grain, *rows)) {
+            let nanos = |row: u64| i128::from(row) * i128::from(period) / i128::from(self.layout.block_rows);
+            let since = nanos(part.first) - nanos(anchor_row);
+            let computed = BlockTimes::new(anchor.realtime() + since, anchor.monotonic() + since);
+            let Some(times) = computed else { continue };
             // Valid block times directly before the first row of a block are read with its rows.
-            let stored_at = (range.start + intact.at).saturating_sub(BLOCK_TIMES_LEN);
-            let is_first = intact.first.is_multiple_of(self.layout.block_rows);
+            let stored_at = (range.start + part.at).saturating_sub(BLOCK_TIMES_LEN);
+            let is_first = part.first.is_multiple_of(self.layout.block_rows);
             let stored = if is_first && stored_at >= parts.at { valid(stored_at)? } else { None };
             let is_near = |stored: &BlockTimes| {
                 let off = |clock: fn(&BlockTimes) -> i128| (clock(stored) - clock(&times)).unsigned_abs();
                 let most = u128::from(period.unsigned_abs() / 4);
                 stored_at == range.start || off(BlockTimes::realtime).max(off(BlockTimes::monotonic)) < most
             };
-            parts.push(&self.layout, &intact, stored.as_ref().is_some_and(is_near), times);
+            parts.push(&self.layout, &part, stored.as_ref().is_some_and(is_near), times);
         }
         Ok(Some(parts.finish()))
     }
@@ -446,6 +447,8 @@ impl BlockScan {
         if !window.eof && window.end() < until {
             return Err(NeedMore(until));
         }
+        // The window now contains all bytes that this search and `divide` examine, so neither of them
+        // requests more bytes after the candidates or the reference have changed.
         let mut candidates = std::mem::take(&mut self.resync.candidates);
         candidates.retain(|candidate| {
             candidate.number > self.number() && candidate.at >= self.at + BLOCK_TIMES_LEN
@@ -460,7 +463,7 @@ impl BlockScan {
                 else {
                     continue;
                 };
-                let Some(candidate) = self.candidate(window, (at, times), own, period)? else { continue };
+                let Some(candidate) = self.candidate(window, at, times, own, period)? else { continue };
                 // If the candidate continues an earlier candidate, it confirms the earlier
                 // candidate.
                 if let Some(first) = candidates.iter().find(|first| self.continues(first, &candidate, period))
@@ -510,7 +513,8 @@ impl BlockScan {
     fn candidate(
         &self,
         window: Window<'_>,
-        (at, times): (u64, &BlockTimes),
+        at: u64,
+        times: &BlockTimes,
         own: Option<TimedBlock>,
         period: i64,
     ) -> Result<Option<TimedBlock>, NeedMore> {

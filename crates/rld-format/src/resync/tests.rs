@@ -89,7 +89,7 @@ fn candidates_get_block_numbers() {
         scan.at += before / 20 * BLOCK;
         let log_bytes = bytes(3000, log);
         let (at, times) = log[0];
-        scan.candidate(Window::whole(&log_bytes), (at, &times), own, PERIOD).unwrap().map(|it| it.number)
+        scan.candidate(Window::whole(&log_bytes), at, &times, own, PERIOD).unwrap().map(|it| it.number)
     };
     let fourth = [(HEADER + 4 * BLOCK + 40, times(4 * PERIOD))];
     let own = Some(timed_block(HEADER + 3 * BLOCK, 3));

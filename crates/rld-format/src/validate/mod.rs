@@ -258,60 +258,61 @@ impl Validated {
     /// Returns the row counts of a file of `len` bytes. `last` is the last run of blocks.
     /// `uncounted` is the known number of rows that the header does not count.
     pub(crate) fn extent(&self, len: u64, last: &BlockRun, uncounted: u64) -> Extent {
-        let end = self.header.size();
+        let header_end = self.header.size();
         let mut extent = Extent::default();
         let mut note =
             |rule: &'static Rule, range: Range<u64>, text: String| extent.notes.push((rule, range, text));
         let layout = match &self.layout {
             Ok(layout) if layout.block_rows > 0 && layout.row > 0 => layout,
             Ok(_) => {
-                if end < len {
+                if header_end < len {
                     note(
                         &rules::TRAILING_BYTES,
-                        end..len,
+                        header_end..len,
                         "the header states no blocks, so the bytes after it are not read".to_owned(),
                     );
                 }
                 return extent;
             }
             Err(why) => {
-                if end < len {
-                    note(&rules::NO_LAYOUT, end..len, why.clone());
+                if header_end < len {
+                    note(&rules::NO_LAYOUT, header_end..len, why.clone());
                 }
                 return extent;
             }
         };
-        let end = last.at;
-        let body = len.saturating_sub(end);
+        let run_start = last.at;
+        let run_len = len.saturating_sub(run_start);
         let rows_to_read = self.rows_to_read();
-        let physical = last.before + layout.rows_in(body);
+        let physical = last.before + layout.rows_in(run_len);
         let rows = rows_to_read.unwrap_or(physical).min(physical);
-        let body_of = |rows: u64| layout.body(rows.saturating_sub(last.before));
-        // The size is at most `body`, because the file has at least `rows` rows.
-        let used = u64::try_from(body_of(rows)).unwrap_or(body).min(body);
-        let mut rest = end + used..len;
+        // The size is at most `run_len`, because the file has at least `rows` rows.
+        let end_of = |rows: u64| {
+            let size = layout.body(rows.saturating_sub(last.before));
+            run_start + u64::try_from(size).unwrap_or(run_len).min(run_len)
+        };
+        let mut rest = end_of(rows)..len;
         let mut left_out = 0;
         if uncounted > 0 {
-            let body = u64::try_from(body_of(rows + uncounted)).unwrap_or(body).min(body);
+            let kept_end = end_of(rows + uncounted);
             let text = format!(
                 "the reader skipped {} that the header does not count; `rovelog recover` keeps them",
                 count(uncounted, "row")
             );
-            note(&rules::HEADER_BEHIND, rest.start..end + body, text);
+            note(&rules::HEADER_BEHIND, rest.start..kept_end, text);
             left_out = uncounted;
-            rest.start = end + body;
+            rest.start = kept_end;
         }
         let missing = rows_to_read.map_or(0, |rows| rows.saturating_sub(physical));
         let read = rows.saturating_sub(last.left_out);
-        let counted = |rows| {
-            let physical = physical.saturating_sub(last.left_out);
-            format!("the header counts {}, but the file has {physical}", count(rows, "row"))
-        };
-        let counted = rows_to_read.filter(|_| missing > 0).map(counted);
+        let missing_text = rows_to_read.filter(|_| missing > 0).map(|rows_to_read| {
+            let present = physical.saturating_sub(last.left_out);
+            format!("the header counts {}, but the file has {present}", count(rows_to_read, "row"))
+        });
         if rest.start < len {
             let bytes = count(len - rest.start, "byte");
             if missing > 0 || rows_to_read.is_none() {
-                let why = counted.map(|counted| format!("; {counted}")).unwrap_or_default();
+                let why = missing_text.map(|text| format!("; {text}")).unwrap_or_default();
                 note(
                     &rules::CUT,
                     rest,
@@ -324,8 +325,8 @@ impl Validated {
                     format!("the file ends with {bytes} of data that is not part of a block and is not read"),
                 );
             }
-        } else if let Some(counted) = counted {
-            note(&rules::ROWS_MISSING, len..len, counted);
+        } else if let Some(missing_text) = missing_text {
+            note(&rules::ROWS_MISSING, len..len, missing_text);
         }
         if missing > 0 && stops_at_2_gib(self.version, len, layout.block) {
             let text = format!(
