@@ -71,21 +71,19 @@ impl WindowArgs {
         // the start of the log and not with the smallest time.
         let data = times.start.unwrap_or(first);
         let sides = [
-            (&self.start, "-S", start < data || start > last, start < data),
-            (&self.end, "-E", end > last || end <= data, end <= data),
+            (&self.start, "-S", start, start < data, start > last),
+            (&self.end, "-E", end, end <= data, end > last),
         ];
-        for (point, option, outside, before) in sides {
-            let Some(point) = point.as_ref().filter(|point| outside && point.is_ambiguous()) else {
+        for (point, option, nanos, is_before, is_after) in sides {
+            let is_outside = is_before || is_after;
+            let Some(point) = point.as_ref().filter(|point| is_outside && point.is_ambiguous()) else {
                 continue;
             };
-            let (text, side) = (
-                &point.text,
-                if before { "which is before its data" } else { "which is after all of its records" },
-            );
-            let placed = if option == "-S" { start } else { end };
+            let side = if is_before { "before its data" } else { "after all of its records" };
             let failure = Failure::usage(format!(
-                "{option} {text} means {} on the log clock, {side}; the log covers {}",
-                at(placed),
+                "{option} {} means {} on the log clock, which is {side}; the log covers {}",
+                point.text,
+                at(nanos),
                 times.span().unwrap_or_default()
             ));
             return Err(match point.suggestion(times, (data, last)) {
