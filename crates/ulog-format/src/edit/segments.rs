@@ -45,7 +45,7 @@ struct Timed {
     /// Offset of the row in the file.
     at: u64,
     /// Number of the row's topic.
-    series: u32,
+    topic: u32,
     /// Time of the row in microseconds.
     time: u64,
     /// Number of rows without a usable time between this row and the next row with a usable time.
@@ -55,7 +55,8 @@ struct Timed {
 /// First and last time of a topic's rows in a part of a log, in microseconds.
 #[derive(Clone, Copy)]
 struct Span {
-    series: u32,
+    /// Number of the topic.
+    topic: u32,
     first: u64,
     last: u64,
 }
@@ -85,20 +86,28 @@ struct SegmentSplitter {
     rows: VecDeque<Timed>,
     /// Number of consecutive positions so far at which the medians on the two sides differ.
     run: usize,
-    /// Most likely position of the current jump, and the number of rows around this position that
-    /// are on the correct side.
-    best: (usize, usize),
-    /// For each topic, the index of its entry in `Part::topics`, and the number of the part that
-    /// contains this entry. Parts are counted from 1.
-    entries: Vec<(usize, usize)>,
+    /// Most likely position of the current jump.
+    jump: usize,
+    /// Number of rows around `jump` that are on the correct side.
+    clean_count: usize,
+    /// The latest entry of each topic in `Part::topics`.
+    entries: Vec<Entry>,
+}
+
+/// Place of an entry in `Part::topics`.
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    /// Number of the part. Parts are counted from 1.
+    part: usize,
+    index: usize,
 }
 
 impl SegmentSplitter {
     /// Adds the next row of the log, which is at the offset `at`.
-    fn row(&mut self, at: u64, row: RowInfo) {
+    fn add_row(&mut self, at: u64, row: RowInfo) {
         match (row.time.micros(), self.rows.back_mut()) {
             (Some(time), _) => {
-                self.rows.push_back(Timed { at, series: row.series, time, others: 0 });
+                self.rows.push_back(Timed { at, topic: row.series, time, others: 0 });
                 self.find_jumps();
             }
             (None, Some(last)) => last.others += 1,
@@ -119,76 +128,78 @@ impl SegmentSplitter {
     /// Searches for a jump of the time at all positions that have enough rows on both sides.
     fn find_jumps(&mut self) {
         while self.rows.len() >= 2 * WINDOW + self.run {
-            let place = WINDOW + self.run;
-            let (before, behind) = (self.median(place - WINDOW), self.median(place));
-            if before.abs_diff(behind) > JUMP {
+            let position = WINDOW + self.run;
+            let (before, after) = (self.median(position - WINDOW), self.median(position));
+            if before.abs_diff(after) > JUMP {
                 // Around a jump, the medians differ at several positions. The jump is at the
                 // position where most rows before it are near the old time, and most rows after it
                 // are near the new time.
                 let from = self.median(0);
-                let is_old = |row: &Timed| row.time.abs_diff(from) <= row.time.abs_diff(behind);
-                let clean = self.rows.range(place - WINDOW..place).filter(|row| is_old(row)).count()
-                    + self.rows.range(place..place + WINDOW).filter(|row| !is_old(row)).count();
-                if self.run == 0 || clean > self.best.1 {
-                    self.best = (place, clean);
+                let is_old = |row: &Timed| row.time.abs_diff(from) <= row.time.abs_diff(after);
+                let clean_count =
+                    self.rows.range(position - WINDOW..position).filter(|row| is_old(row)).count()
+                        + self.rows.range(position..position + WINDOW).filter(|row| !is_old(row)).count();
+                if self.run == 0 || clean_count > self.clean_count {
+                    (self.jump, self.clean_count) = (position, clean_count);
                 }
                 self.run += 1;
                 if self.run == WINDOW {
-                    self.cut();
+                    self.split_at_jump();
                 }
             } else if self.run > 0 {
-                self.cut();
+                self.split_at_jump();
             } else if let Some(row) = self.rows.pop_front() {
-                self.assign(row);
+                self.add_to_part(row);
             }
         }
     }
 
     /// Ends the current part at the most likely position of the jump.
-    fn cut(&mut self) {
-        for _ in 0..self.best.0 {
+    fn split_at_jump(&mut self) {
+        for _ in 0..self.jump {
             let Some(row) = self.rows.pop_front() else { return };
-            self.assign(row);
+            self.add_to_part(row);
         }
         self.run = 0;
         if let Some(row) = self.rows.front() {
-            self.close(row.at);
+            self.push_part(row.at);
         }
     }
 
     /// Ends the current part at the offset `at`, which is the end of lost bytes or the end of the
     /// file.
-    fn end(&mut self, at: u64) {
+    fn finish_at(&mut self, at: u64) {
         if self.run > 0 {
-            self.cut();
+            self.split_at_jump();
         }
         while let Some(row) = self.rows.pop_front() {
-            self.assign(row);
+            self.add_to_part(row);
         }
-        self.close(at);
+        self.push_part(at);
     }
 
     /// Adds a row to the current part of the log.
-    fn assign(&mut self, row: Timed) {
+    fn add_to_part(&mut self, row: Timed) {
         let part = &mut self.part;
         part.rows += 1 + row.others;
         part.timed_rows += 1;
-        let (topic, number) = (row.series as usize, self.parts.len() + 1);
+        let (topic, number) = (row.topic as usize, self.parts.len() + 1);
         if self.entries.len() <= topic {
-            self.entries.resize(topic + 1, (0, 0));
+            self.entries.resize(topic + 1, Entry::default());
         }
-        if self.entries[topic].1 == number {
-            part.topics[self.entries[topic].0].last = row.time;
+        let entry = &mut self.entries[topic];
+        if entry.part == number {
+            part.topics[entry.index].last = row.time;
         } else {
-            self.entries[topic] = (part.topics.len(), number);
-            part.topics.push(Span { series: row.series, first: row.time, last: row.time });
+            *entry = Entry { part: number, index: part.topics.len() };
+            part.topics.push(Span { topic: row.topic, first: row.time, last: row.time });
         }
     }
 
     /// Completes the current part of the log. The next part starts at the offset `end`.
-    fn close(&mut self, end: u64) {
+    fn push_part(&mut self, end: u64) {
         let mut part = std::mem::replace(&mut self.part, Part { start: end, ..Part::default() });
-        part.topics.sort_unstable_by_key(|span| span.series);
+        part.topics.sort_unstable_by_key(|span| span.topic);
         self.parts.push(part);
     }
 }
@@ -211,17 +222,17 @@ struct Link {
 /// sequence. At least half of the topics that both contain must have later times in `part`. The
 /// other topics may have stale values.
 fn continues(part: &Part, parts: &[Part], links: &[Link], link: usize) -> bool {
-    let (mut common, mut behind) = (0, 0);
+    let (mut common_count, mut earlier_count) = (0, 0);
     let mut open: Vec<Span> = part.topics.clone();
     let mut at = Some(link);
     for _ in 0..LOOK_BACK {
         let Some(link) = at.map(|at| &links[at]) else { break };
         let mut earlier = parts[link.part].topics.iter().peekable();
         open.retain(|span| {
-            while earlier.next_if(|known| known.series < span.series).is_some() {}
-            let known = earlier.next_if(|known| known.series == span.series);
-            common += usize::from(known.is_some());
-            behind += usize::from(known.is_some_and(|known| span.first <= known.last));
+            while earlier.next_if(|known| known.topic < span.topic).is_some() {}
+            let known = earlier.next_if(|known| known.topic == span.topic);
+            common_count += usize::from(known.is_some());
+            earlier_count += usize::from(known.is_some_and(|known| span.first <= known.last));
             known.is_none()
         });
         if open.is_empty() {
@@ -230,7 +241,7 @@ fn continues(part: &Part, parts: &[Part], links: &[Link], link: usize) -> bool {
         at = link.before;
     }
     // If no topic is in both, nothing contradicts the sequence.
-    2 * behind <= common
+    2 * earlier_count <= common_count
 }
 
 /// Returns a flag for each part, which is `true` if the part belongs to the sequence with the most
@@ -318,13 +329,13 @@ impl UlogReader {
         let mut splitter = SegmentSplitter::default();
         for (at, row) in self.timed_rows() {
             while let Some(end) = lost.next_if(|end| *end <= at) {
-                splitter.end(end);
+                splitter.finish_at(end);
             }
-            splitter.row(at, row);
+            splitter.add_row(at, row);
         }
         // Damage after the last row also ends a part. The last part ends at the end of the file.
-        lost.filter(|end| *end < len).for_each(|end| splitter.end(end));
-        splitter.end(len);
+        lost.filter(|end| *end < len).for_each(|end| splitter.finish_at(end));
+        splitter.finish_at(len);
         let parts = splitter.parts;
         let kept = in_order(&parts);
         let ends = parts.iter().skip(1).map(|part| part.start).chain([len]);

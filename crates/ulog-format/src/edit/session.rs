@@ -57,7 +57,9 @@ fn write_session(log: &UlogReader, session: &Session, mut out: impl Write) -> Re
         // Before the session, only definitions are copied. Rows that cannot be decoded are never
         // copied.
         let is_inside = msg.at >= session.range.start;
-        if !is_inside && !defines(&msg) || msg.msg_type == kind::DATA && msg.row.is_none() {
+        let is_unneeded = !is_inside && !defines(&msg);
+        let is_undecodable = msg.msg_type == kind::DATA && msg.row.is_none();
+        if is_unneeded || is_undecodable {
             continue;
         }
         sliced.records += u64::from(msg.row.is_some());

@@ -71,18 +71,16 @@ pub(super) fn plan_topics(logs: &[&UlogReader], shifts: &[u64], align: Align) ->
             let place = match places.get(&(type_name, multi_id, *repeat)).copied() {
                 Some(place) if fits(&plan.merged[place]) => place,
                 other => {
-                    let renamed = other.is_some();
-                    let multi_id = if renamed {
-                        free(&mut taken, type_name)
-                            .ok_or_else(|| UlogError::NoInstanceLeft { topic: topic.name.clone() })?
-                    } else {
-                        multi_id
+                    let (multi_id, repeat) = match other {
+                        None => (multi_id, *repeat),
+                        Some(_) => {
+                            let free_id = free(&mut taken, type_name)
+                                .ok_or_else(|| UlogError::NoInstanceLeft { topic: topic.name.clone() })?;
+                            let to = format!("{type_name}/{free_id}");
+                            plan.renamed.push((number, topic.name.clone(), to));
+                            (free_id, 0)
+                        }
                     };
-                    if renamed {
-                        let to = format!("{type_name}/{multi_id}");
-                        plan.renamed.push((number, topic.name.clone(), to));
-                    }
-                    let repeat = if renamed { 0 } else { *repeat };
                     places.insert((type_name, multi_id, repeat), plan.merged.len());
                     let (type_name, times) = (type_name.to_owned(), Vec::new());
                     plan.merged.push(MergedTopic { type_name, multi_id, defined: false, times });
