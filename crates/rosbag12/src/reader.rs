@@ -20,7 +20,7 @@ use crate::scan::{Scanner, Step};
 use crate::sections::{Differences, Section};
 use crate::shapes::Head;
 use crate::tables::{Connection, Tables};
-use crate::v2::{Comparison, Compression, MessageMerge};
+use crate::v2::{Comparison, Compression, MergeForm, MessageMerge};
 use crate::version::Version;
 use crate::wire::{self, Header, IndexEntry};
 
@@ -241,7 +241,8 @@ impl BagReader {
         select: &Select,
     ) -> Box<dyn Iterator<Item = Record<'a>> + Send + 'a> {
         if self.is_chunked() {
-            return Box::new(MessageMerge::new(self, select, true, false));
+            let form = MergeForm { in_file_order: true, with_head: false };
+            return Box::new(MessageMerge::new(self, select, form));
         }
         let mut counts = vec![0; self.scanner.tables.topics.len()];
         Box::new(self.full_cursor().filter_map(move |record| {

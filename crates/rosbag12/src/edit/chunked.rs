@@ -17,7 +17,9 @@ use crate::error::BagError;
 use crate::message::usize_of;
 use crate::reader::BagReader;
 use crate::v2::wire::ConnectionHeader;
-use crate::v2::{self, Compression, HeadReader, MessageMerge, NewConnection, OriginRecord, Writer};
+use crate::v2::{
+    self, Compression, HeadReader, MergeForm, MessageMerge, NewConnection, OriginRecord, Writer,
+};
 use crate::version::Version;
 
 /// A record that is copied to the new bag.
@@ -122,9 +124,10 @@ fn lay(
     Ok(written)
 }
 
-/// Passes `records` to `sink` in file order, together with the records of undefined op (record
-/// type) in the same chunks and between chunks.
-fn copy(bag: &BagReader, mut records: MessageMerge<'_>, sink: &mut Sink<'_>) -> Result<(), BagError> {
+/// Passes the selected records to `sink` in file order, together with the records of undefined op
+/// (record type) in the same chunks and between chunks.
+fn copy(bag: &BagReader, select: &Select, sink: &mut Sink<'_>) -> Result<(), BagError> {
+    let mut records = MessageMerge::new(bag, select, MergeForm { in_file_order: true, with_head: true });
     let mut between = bag.between().peekable();
     loop {
         let record = records.next();
@@ -227,9 +230,7 @@ impl BagReader {
     }
 
     fn rechunked(&self, out: &mut dyn Write) -> Result<Written, BagError> {
-        write(&[self], &|_| true, out, &|sink| {
-            copy(self, MessageMerge::new(self, &Select::all(), true, true), sink)
-        })
+        write(&[self], &|_| true, out, &|sink| copy(self, &Select::all(), sink))
     }
 
     /// Returns details about chunks for the report of a recovery: the state of each chunk, and the
@@ -250,20 +251,20 @@ impl BagReader {
         });
         let chunks = Value::table(["offset", "end", "state", "unpacked", "messages", "lost"], chunks);
         let mut details = vec![Detail::hidden("chunks", chunks)];
-        details.extend(lost::detail(&self.gone()));
+        details.extend(lost::detail(&self.lost_in_chunks()));
         details
     }
 
     /// Returns the lost messages that the index data list. The offset of such a message is the
     /// offset of its chunk.
-    fn gone(&self) -> Vec<LostMessage> {
+    fn lost_in_chunks(&self) -> Vec<LostMessage> {
         let content = &self.scanner.content;
-        let mut gone = Vec::new();
+        let mut lost_messages = Vec::new();
         for (number, chunk) in content.chunks.iter().enumerate() {
-            let named: u64 = chunk.index.tallies.values().map(|tally| tally.count).sum();
+            let indexed_count: u64 = chunk.index.tallies.values().map(|tally| tally.count).sum();
             // No message of the chunk is lost if the chunk has at least as many messages as its
             // index data list.
-            if named <= chunk.messages.count {
+            if indexed_count <= chunk.messages.count {
                 continue;
             }
             // Messages are compared with index entries by time, because missing or added bytes may
@@ -275,22 +276,19 @@ impl BagReader {
                 if let Some(left) = left {
                     *left -= 1;
                 } else {
-                    let origin =
-                        content.origin_at(number, conn).map(|origin| &content.origins[origin as usize]);
-                    let topic = origin.map_or_else(
-                        || format!("conn {conn}").into_bytes().into(),
-                        |origin| {
-                            origin
-                                .record
-                                .as_ref()
-                                .map_or_else(Arc::default, |record| Arc::clone(&record.topic))
-                        },
-                    );
-                    gone.push(LostMessage { topic, nanos: entry.time.nanos(), offset: chunk.extent.at });
+                    let topic = match content.origin_at(number, conn) {
+                        None => format!("conn {conn}").into_bytes().into(),
+                        Some(origin) => {
+                            let record = content.origins[origin as usize].record.as_ref();
+                            record.map_or_else(Arc::default, |record| Arc::clone(&record.topic))
+                        }
+                    };
+                    let (nanos, offset) = (entry.time.nanos(), chunk.extent.at);
+                    lost_messages.push(LostMessage { topic, nanos, offset });
                 }
             }
         }
-        gone
+        lost_messages
     }
 }
 
@@ -318,7 +316,7 @@ pub(super) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Re
     let kept: Vec<bool> = bag.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
     let written = write(&[bag], &|topic| kept[topic as usize], out, &|sink| {
         before.iter().try_for_each(|record| sink(Part::Message(0, record)))?;
-        copy(bag, MessageMerge::new(bag, select, true, true), sink)
+        copy(bag, select, sink)
     })?;
     let details = written.left_out_detail().into_iter().chain(latched_detail(latched)).collect();
     let (records, topics, bytes) = (written.records, written.topics, written.bytes);
@@ -330,8 +328,9 @@ pub(super) fn merge(logs: &[&BagReader], out: &mut dyn Write) -> Result<Merged, 
         return Err(BagError::MixedVersions);
     }
     let written = write(logs, &|_| true, out, &|sink| {
+        let by_time = MergeForm { in_file_order: false, with_head: true };
         let mut orders: Vec<_> =
-            logs.iter().map(|log| MessageMerge::new(log, &Select::all(), false, true)).collect();
+            logs.iter().map(|log| MessageMerge::new(log, &Select::all(), by_time)).collect();
         logs.iter().flat_map(|log| log.between()).try_for_each(|(_, other)| sink(Part::Between(other)))?;
         let mut next: Vec<Option<Record<'_>>> = vec![None; logs.len()];
         let mut heap = BinaryHeap::new();

@@ -31,7 +31,7 @@ pub use compression::Compression;
 pub(crate) use compression::DecompressionLimit;
 pub(crate) use content::{Content, OriginRecord};
 pub(crate) use loader::buffer_bytes;
-pub(crate) use order::MessageMerge;
+pub(crate) use order::{MergeForm, MessageMerge};
 pub(crate) use probe::first_record;
 pub(crate) use rewrite::{CALLER, edit_payload, rewrite};
 pub(crate) use stream::ChunkedStream;

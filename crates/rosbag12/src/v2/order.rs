@@ -131,16 +131,22 @@ pub(crate) struct MessageMerge<'a> {
     wanted: Vec<bool>,
     /// Topics and times that the caller selected.
     select: Select,
-    /// True if messages are returned in file order, false if they are returned in time order.
-    in_file_order: bool,
-    /// True if each payload is preceded by the head of the message record, that is, by its header
-    /// and length fields.
-    with_head: bool,
+    form: MergeForm,
     /// Records of the loaded chunks whose op (record type) is unknown. Collected only if
-    /// `with_head` is true.
+    /// `form.with_head` is true.
     unknown_records: Vec<Vec<u8>>,
     /// Chunks in memory.
     active: ActiveChunks,
+}
+
+/// Order and form of the messages that a [`MessageMerge`] returns.
+#[derive(Clone, Copy)]
+pub(crate) struct MergeForm {
+    /// True if messages are returned in file order, false if they are returned in time order.
+    pub(crate) in_file_order: bool,
+    /// True if each payload is preceded by the head of the message record, that is, by its header
+    /// and length fields.
+    pub(crate) with_head: bool,
 }
 
 impl BagReader {
@@ -151,7 +157,7 @@ impl BagReader {
         &'a self,
         select: &Select,
     ) -> impl Iterator<Item = Result<Record<'a>>> + use<'a> {
-        let mut merge = MessageMerge::new(self, select, false, false);
+        let mut merge = MessageMerge::new(self, select, MergeForm { in_file_order: false, with_head: false });
         let last = |start| last_before(self, &self.wanted_before(select, false), start, false);
         let before = select.start.filter(|_| select.last_before).map_or_else(Vec::new, last);
         before.into_iter().map(Ok).chain(std::iter::from_fn(move || merge.next_or_error()))
@@ -173,21 +179,21 @@ impl BagReader {
 }
 
 impl<'a> MessageMerge<'a> {
-    /// Returns the selected records. If `with_head` is true, each payload is preceded by the head
-    /// of its record. If also everything is selected, chunks without messages are loaded for their
-    /// records with an unknown op (record type).
-    pub(crate) fn new(reader: &'a BagReader, select: &Select, in_file_order: bool, with_head: bool) -> Self {
+    /// Returns the selected records. If payloads are preceded by the head of their record and
+    /// everything is selected, chunks without messages are loaded for their records with an unknown
+    /// op (record type).
+    pub(crate) fn new(reader: &'a BagReader, select: &Select, form: MergeForm) -> Self {
         let wanted: Vec<bool> = reader.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
         let chunks = &reader.scanner.content.chunks;
         let mut plan = reader.selected_chunks(&wanted, select);
-        if with_head && *select == Select::all() {
+        if form.with_head && *select == Select::all() {
             plan.extend(
                 (0..chunks.len())
                     .filter(|n| chunks[*n].has_unknown_records && chunks[*n].messages.count == 0),
             );
             plan.sort_unstable();
         }
-        if !in_file_order {
+        if !form.in_file_order {
             // A chunk is needed from its start time on. Chunks with equal time spans stay in file
             // order.
             plan.sort_by_key(|number| (chunks[*number].messages.span, *number));
@@ -199,8 +205,7 @@ impl<'a> MessageMerge<'a> {
             scan: ChunkScan::default(),
             wanted,
             select: select.clone(),
-            in_file_order,
-            with_head,
+            form,
             unknown_records: Vec::new(),
             active: ActiveChunks { max_held, ..ActiveChunks::default() },
         }
@@ -221,7 +226,7 @@ impl<'a> MessageMerge<'a> {
         let Some(number) = self.loader.peek() else { return false };
         let Some(Reverse(next)) = self.active.queue.peek() else { return true };
         let span = self.reader.scanner.content.chunks[number].messages.span;
-        !self.in_file_order && span.is_some_and(|(first, _)| (first, number) < (next.time, next.chunk))
+        !self.form.in_file_order && span.is_some_and(|(first, _)| (first, number) < (next.time, next.chunk))
     }
 
     /// Returns the records with an unknown op (record type) in the chunks that were loaded since
@@ -231,7 +236,7 @@ impl<'a> MessageMerge<'a> {
     }
 
     fn key(&self, message: &MessageRef) -> SortKey {
-        (if self.in_file_order { 0 } else { message.time() }, message.at)
+        (if self.form.in_file_order { 0 } else { message.time() }, message.at)
     }
 
     /// Returns the sorted messages of a chunk that match the selection.
@@ -259,7 +264,7 @@ impl<'a> MessageMerge<'a> {
     fn load(&mut self) {
         let Some(loaded) = self.loader.load() else { return };
         let pending = self.pending(&loaded);
-        if self.with_head {
+        if self.form.with_head {
             let data = loaded.data(self.reader);
             self.unknown_records
                 .extend(self.scan.unknown_records.iter().map(|range| data[range.clone()].to_vec()));
@@ -303,7 +308,7 @@ impl<'a> MessageMerge<'a> {
         let mut head = self.active.queue.peek_mut()?;
         let Reverse(Next { chunk, slot, .. }) = *head;
         let active = self.active.slots[slot].as_mut()?;
-        let record = active.loaded.record(self.reader, &active.pending[active.next], self.with_head);
+        let record = active.loaded.record(self.reader, &active.pending[active.next], self.form.with_head);
         active.next += 1;
         if let Some(next) = active.pending.get(active.next) {
             *head = Reverse(Next { time: next.time(), chunk, slot });
@@ -407,9 +412,9 @@ fn last_before<'a>(
         let mut found: BTreeMap<Scope, MessageRef> = BTreeMap::new();
         scan.visit(reader, &loaded, |message| {
             if message.time() < start {
-                let is_other = |scope: &Scope| matches!(scope, Scope::Origin(n) if *n != message.origin);
-                let scopes = wanted[message.connection as usize].iter();
-                for scope in scopes.filter(|scope| !is_other(scope)) {
+                let is_wanted =
+                    |scope: &&Scope| !matches!(scope, Scope::Origin(origin) if *origin != message.origin);
+                for scope in wanted[message.connection as usize].iter().filter(is_wanted) {
                     let known = found.entry(*scope).or_insert(message);
                     if (known.time(), known.at) < (message.time(), message.at) {
                         *known = message;
@@ -418,9 +423,9 @@ fn last_before<'a>(
             }
         });
         for (of, message) in found {
-            let place = (message.time(), number, message.at);
-            if last.get(&of).is_none_or(|(known, _)| *known < place) {
-                last.insert(of, (place, loaded.record(reader, &message, with_head)));
+            let position = (message.time(), number, message.at);
+            if last.get(&of).is_none_or(|(known, _)| *known < position) {
+                last.insert(of, (position, loaded.record(reader, &message, with_head)));
             }
         }
     }
