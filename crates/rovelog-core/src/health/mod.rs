@@ -205,9 +205,9 @@ fn paces(
     known.resize(log.topics().len(), None);
     // If records cannot be decoded, their times were not read. In a time window, fewer times than
     // records are normal.
-    let is_all = select.start.is_none() && select.end.is_none();
+    let has_no_window = select.start.is_none() && select.end.is_none();
     for (pace, topic) in known.iter_mut().zip(log.topics()) {
-        pace.take_if(|pace| is_all && pace.count != topic.count);
+        pace.take_if(|pace| has_no_window && pace.count != topic.count);
     }
     let is_unread: Vec<bool> = known.iter().map(Option::is_none).collect();
     let mut paces: Vec<_> = known.into_iter().map(Option::unwrap_or_default).collect();
@@ -235,22 +235,21 @@ fn paces(
     // The records of some topics must be read instead of their columns: topics without columns,
     // topics with several rows per record, and topics with records that cannot be decoded. Topics
     // of the last kind have fewer rows than records.
-    let rest = log.topics().iter().filter(|topic| {
+    let is_incomplete = |topic: &&crate::Topic| {
         let rows = paces[topic.id.index()].count;
-        let is_incomplete = rows == 0 || rows > topic.count || is_all && rows < topic.count;
-        is_unread[topic.id.index()] && topic.count > 0 && is_incomplete
-    });
-    let rest: Vec<_> =
-        rest.filter(|topic| select.keeps_topic(topic)).map(|topic| (topic.id, topic.name.clone())).collect();
-    if !rest.is_empty() {
-        for (id, _) in &rest {
-            paces[id.index()] = Pace::default();
+        let is_wrong = rows == 0 || rows > topic.count || (has_no_window && rows < topic.count);
+        is_unread[topic.id.index()] && topic.count > 0 && is_wrong && select.keeps_topic(topic)
+    };
+    let incomplete: Vec<_> = log.topics().iter().filter(is_incomplete).collect();
+    if !incomplete.is_empty() {
+        for topic in &incomplete {
+            paces[topic.id.index()] = Pace::default();
         }
         // Each name in a selection has to be looked up. If all topics are selected, a selection
         // without names is faster.
-        let is_all = rest.len() == log.topics().len();
-        let names = rest.into_iter().map(|(_, name)| name);
-        let topics = if is_all { Select::all() } else { Select::topics(names) };
+        let selects_all_topics = incomplete.len() == log.topics().len();
+        let names = incomplete.iter().map(|topic| &*topic.name);
+        let topics = if selects_all_topics { Select::all() } else { Select::topics(names) };
         let select = topics.between(select.start, select.end);
         for record in log.intact_records(&select) {
             let record = record?;
