@@ -1,6 +1,8 @@
 //! The plots of a PX4 log. They are the same plots as in Flight Review, PX4's web service for logs.
 //! See docs/reference/plots.md.
 
+use std::collections::btree_map::{BTreeMap, Entry};
+
 use rovelog::LogReader;
 use rovelog::ulog_format::px4::roll_pitch_yaw;
 
@@ -208,8 +210,9 @@ fn shown(at: Span) -> [f64; 2] {
 
 /// Returns the panels for which the log has data. If `redact` is true, positions are omitted.
 pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
-    let specs: Vec<&Spec> = PANELS.iter().filter(|spec| !(redact && spec.3)).collect();
-    let chosen = specs.iter().map(|spec| available_lines(log, spec.2));
+    let is_shown = |Spec(.., reveals_position): &&Spec| !(redact && *reveals_position);
+    let specs: Vec<&Spec> = PANELS.iter().filter(is_shown).collect();
+    let chosen = specs.iter().map(|Spec(_, _, lines, _)| available_lines(log, lines));
     let chosen: Vec<Vec<(&str, LineSource)>> = chosen.collect::<Result<_, _>>()?;
     // The fields of all panels are read in one pass over the log.
     let fields = chosen.iter().flatten().filter_map(|(_, from)| match from {
@@ -224,9 +227,9 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
     });
     let signals: Vec<Signal> = fields.collect();
     let mut series = read(log, &signals, at.times, at.width, at.zero)?.into_iter();
-    let mut angles: Vec<(&str, &str, [Series; 3])> = Vec::new();
+    let mut angles: BTreeMap<(&str, &str), [Series; 3]> = BTreeMap::new();
     let mut panels = Vec::new();
-    for (spec, lines) in specs.iter().zip(chosen) {
+    for (&Spec(title, unit, ..), lines) in specs.into_iter().zip(chosen) {
         let mut drawn = Vec::new();
         for (name, from) in lines {
             let line = match from {
@@ -234,11 +237,11 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
                 LineSource::Angle(topic, field, axis) => {
                     // Three panels show one angle each of the same quaternion, so the quaternion is
                     // read only once.
-                    if !angles.iter().any(|known| (known.0, known.1) == (topic, field)) {
-                        angles.push((topic, field, self::angles(log, topic, field, at)?));
-                    }
-                    let known = angles.iter().find(|known| (known.0, known.1) == (topic, field));
-                    known.map(|known| known.2[axis].clone())
+                    let axes = match angles.entry((topic, field)) {
+                        Entry::Occupied(known) => known.into_mut(),
+                        Entry::Vacant(entry) => entry.insert(self::angles(log, topic, field, at)?),
+                    };
+                    Some(axes[axis].clone())
                 }
             };
             let Some(mut line) = line.filter(|line| line.range().is_some()) else { continue };
@@ -251,21 +254,21 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
                 interrupt(&mut line, from, log, at);
             }
             name.clone_into(&mut line.name);
-            line.unit = Some(spec.1.to_owned()).filter(|unit| !unit.is_empty());
+            line.unit = Some(unit.to_owned()).filter(|unit| !unit.is_empty());
             drawn.push(line);
         }
         // A panel of companions only is omitted, because the log has no values of the sensor.
         let is_companion = |line: &Series| {
-            let known = COMPANIONS.contains(&(spec.0, &*line.name));
+            let known = COMPANIONS.contains(&(title, &*line.name));
             known || line.name.ends_with("set point")
         };
         if !drawn.iter().all(is_companion) {
-            if spec.0 == "Vibration metrics" {
+            if title == "Vibration metrics" {
                 let mut limit = Series::new("limit", shown(at).map(|time| (time, MEAN_LIMIT)).to_vec());
-                limit.unit = Some(spec.1.to_owned());
+                limit.unit = Some(unit.to_owned());
                 drawn.push(limit);
             }
-            panels.push(Panel::new(spec.0, drawn));
+            panels.push(Panel::new(title, drawn));
         }
     }
     outputs(log, at, &mut panels)?;

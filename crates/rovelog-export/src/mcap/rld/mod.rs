@@ -26,9 +26,18 @@ use crate::{ExportError, TimeBase};
 /// Maximum number of messages per second that viewers can handle.
 const RATE: u16 = 1000;
 
-/// The next message of a segment: its time, its kind, the index of its series, its first row, and
-/// the end of the segment.
-type Cursor = (i64, Kind, usize, u64, u64);
+/// The next message of a segment. Cursors are ordered by these fields, in this order.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Cursor {
+    time: i64,
+    kind: Kind,
+    /// Index of the series.
+    series: usize,
+    /// First row of the message.
+    row: u64,
+    /// End of the rows of the segment.
+    end: u64,
+}
 
 /// Messages that are created for a `RocketLogger` log.
 pub(super) struct Rld<'a> {
@@ -74,7 +83,8 @@ impl<'a> Rld<'a> {
         for (number, series) in series.iter().enumerate() {
             let mut add = |kind, rows: Range<u64>| {
                 let time = series.times.time(rows.start).unwrap_or(i64::MIN);
-                cursors.push(Reverse((time, kind, number, rows.start, rows.end)));
+                let Range { start: row, end } = rows;
+                cursors.push(Reverse(Cursor { time, kind, series: number, row, end }));
             };
             for rows in segments(series, select) {
                 add(series.kind, rows.clone());
@@ -175,12 +185,13 @@ impl Extras for Rld<'_> {
     }
 
     fn next_message(&mut self, until: Option<i64>) -> Result<Option<Extra>, ExportError> {
-        let due = |cursor: &Reverse<Cursor>| until.is_none_or(|until| cursor.0.0 <= until);
-        if !self.cursors.peek().is_some_and(due) {
+        let is_due = |Reverse(cursor): &Reverse<Cursor>| until.is_none_or(|until| cursor.time <= until);
+        if !self.cursors.peek().is_some_and(is_due) {
             return Ok(None);
         }
-        let Some(Reverse((time, kind, number, row, end))) = self.cursors.pop() else { return Ok(None) };
-        let series = &mut self.series[number];
+        let Some(Reverse(cursor)) = self.cursors.pop() else { return Ok(None) };
+        let Cursor { time, kind, row, end, .. } = cursor;
+        let series = &mut self.series[cursor.series];
         let (bytes, schema, next) = if let (Kind::Digital, Some(digital)) = (kind, &self.digital) {
             (digital.message(row), &digital.schema, digital.next_message_row(row, end))
         } else {
@@ -195,7 +206,7 @@ impl Extras for Rld<'_> {
         let schema = ExtraSchema::Own(Arc::clone(schema));
         if next < end {
             let time = series.times.time(next).unwrap_or(time);
-            self.cursors.push(Reverse((time, kind, number, next, end)));
+            self.cursors.push(Reverse(Cursor { time, row: next, ..cursor }));
         }
         // If the clock was set back, rows are not read in file order, so the offset is only an
         // estimate.
