@@ -235,7 +235,7 @@ struct Cluster {
     /// Number of records in the cluster.
     count: u64,
     /// True if each interval in the cluster has only a single time.
-    points: bool,
+    has_only_points: bool,
 }
 
 impl DataSpan {
@@ -332,18 +332,18 @@ fn clusters<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Vec<Cluster> {
     all.sort_unstable_by_key(|interval| interval.first);
     let mut clusters: Vec<Cluster> = Vec::new();
     for interval in all {
-        let points = interval.first == interval.last;
+        let is_point = interval.first == interval.last;
         match clusters.last_mut() {
             Some(last) if interval.first.saturating_sub(last.last) <= MAX_CLUSTER_PAUSE => {
                 last.last = last.last.max(interval.last);
                 last.count += interval.count;
-                last.points &= points;
+                last.has_only_points &= is_point;
             }
             _ => clusters.push(Cluster {
                 first: interval.first,
                 last: interval.last,
                 count: interval.count,
-                points,
+                has_only_points: is_point,
             }),
         }
     }
@@ -365,18 +365,18 @@ fn body(clusters: &[Cluster]) -> Option<(usize, usize)> {
     // For each cluster, the number of records before it, and the number of clusters before it that
     // have an interval longer than a single time. The sums for any range of clusters are
     // differences of these numbers.
-    let mut before = vec![(0u64, 0usize)];
-    for cluster in clusters {
-        let (records, lengths) = before[before.len() - 1];
-        before.push((records + cluster.count, lengths + usize::from(!cluster.points)));
+    let (mut records_before, mut long_before) = (vec![0u64], vec![0usize]);
+    for (i, cluster) in clusters.iter().enumerate() {
+        records_before.push(records_before[i] + cluster.count);
+        long_before.push(long_before[i] + usize::from(!cluster.has_only_points));
     }
-    let total = before[clusters.len()].0;
+    let total = records_before[clusters.len()];
     let is_stale = |rest: Range<usize>, pause: i64, length: i64| {
-        let (from, to) = (before[rest.start], before[rest.end]);
-        let (records, points) = (to.0 - from.0, to.1 == from.1);
-        let few = points && records.saturating_mul(100) <= total;
-        let other_clock = pause > YEAR && records.saturating_mul(2) < total;
-        pause > length && (few || other_clock)
+        let records = records_before[rest.end] - records_before[rest.start];
+        let has_only_points = long_before[rest.end] == long_before[rest.start];
+        let is_few = has_only_points && records.saturating_mul(100) <= total;
+        let is_other_clock = pause > YEAR && records.saturating_mul(2) < total;
+        pause > length && (is_few || is_other_clock)
     };
     let (mut low, mut high) = (heaviest, heaviest);
     loop {
