@@ -466,16 +466,18 @@ pub(crate) fn logs_and_signals(words: &[String]) -> (Vec<PathBuf>, Vec<String>) 
         rovelog::is_address(path) || path.is_file() || is_folder || ends_like_a_log
     };
     let first_is_log = |word: &str| word == "-" || Path::new(word).exists() || word.contains('*');
-    let (mut logs, mut signals): (Vec<_>, Vec<_>) = words
-        .iter()
-        .enumerate()
-        .map(|(i, word)| (word.clone(), is_log(word) || (i == 0 && first_is_log(word))))
-        .partition(|(_, is_log)| *is_log);
-    if logs.is_empty() && !signals.is_empty() {
-        logs.push(signals.remove(0));
+    let (mut logs, mut signals) = (Vec::new(), Vec::new());
+    for (i, word) in words.iter().enumerate() {
+        if is_log(word) || (i == 0 && first_is_log(word)) {
+            logs.push(PathBuf::from(word));
+        } else {
+            signals.push(word.clone());
+        }
     }
-    let names = |words: Vec<(String, bool)>| words.into_iter().map(|(word, _)| word);
-    (names(logs).map(PathBuf::from).collect(), names(signals).collect())
+    if logs.is_empty() && !signals.is_empty() {
+        logs.push(PathBuf::from(signals.remove(0)));
+    }
+    (logs, signals)
 }
 
 /// Returns true if an argument may stand for several logs. This is true for a folder, for an

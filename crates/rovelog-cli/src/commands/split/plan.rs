@@ -41,11 +41,16 @@ impl Content {
 fn between(bounds: &[i64]) -> Vec<Part> {
     let width = (bounds.len() + 1).to_string().len();
     let part = |number: usize| {
-        let from = number.checked_sub(1).map(|before| bounds[before]);
-        let select = Select::all().between(from, bounds.get(number).copied());
-        Part { name: format!("{:0width$}", number + 1), content: Content::Selection(select) }
+        let (from, to) = window(bounds, number);
+        let content = Content::Selection(Select::all().between(from, to));
+        Part { name: format!("{:0width$}", number + 1), content }
     };
     (0..=bounds.len()).map(part).collect()
+}
+
+/// Returns the start and the end of a part, if the log is divided at the times `bounds`.
+fn window(bounds: &[i64], number: usize) -> (Option<i64>, Option<i64>) {
+    (number.checked_sub(1).map(|before| bounds[before]), bounds.get(number).copied())
 }
 
 fn too_many(parts: impl std::fmt::Display, next: &str) -> Failure {
@@ -136,15 +141,14 @@ pub(super) fn by_size(log: &AnyLog, size: u64) -> Result<Vec<Part>, Failure> {
     // After a cut, the first half of the part has the index that the whole part had before. So this
     // half is measured next.
     while number <= bounds.len() {
-        let from = number.checked_sub(1).map(|before| bounds[before]);
-        let to = bounds.get(number).copied();
+        let (from, to) = window(&bounds, number);
         if measure(from, to)? <= size {
             number += 1;
             continue;
         }
-        let (first, end) = (from.or(Some(first)), to.or(last.checked_add(1)));
-        let middle = first.zip(end).map(|(first, end)| first.saturating_add(end.saturating_sub(first) / 2));
-        let Some(middle) = middle.filter(|middle| first < Some(*middle) && bounds.len() < MAX_PARTS) else {
+        let (start, end) = (from.unwrap_or(first), to.or(last.checked_add(1)));
+        let middle = end.map(|end| start.saturating_add(end.saturating_sub(start) / 2));
+        let Some(middle) = middle.filter(|middle| start < *middle && bounds.len() < MAX_PARTS) else {
             let what = format!(
                 "the log cannot be split into parts of {}, because data that belongs together is larger",
                 shown(size)
