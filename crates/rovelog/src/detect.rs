@@ -184,6 +184,10 @@ pub(crate) fn only_zeros() -> Error {
 }
 
 impl Sign {
+    fn is_encrypted(&self) -> bool {
+        self.next == DECRYPT
+    }
+
     /// Returns whether a file that starts with `head` is of this kind.
     fn is_at(&self, head: &[u8]) -> bool {
         let head = if self.lenient { head.trim_ascii_start() } else { head };
@@ -228,16 +232,14 @@ pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
             format!("this is {}, but this build does not support the format", sign.what),
         )
         .with_next(sign.next),
-        Detection::Foreign(sign) if sign.next == DECRYPT => error(
-            ErrorKind::NotThisFormat,
-            format!("the file is {}, which cannot be read directly (first bytes {start})", sign.what),
-        )
-        .with_next(sign.next),
-        Detection::Foreign(sign) => error(
-            ErrorKind::NotThisFormat,
-            format!("the file is not a supported log, but {} (first bytes {start})", sign.what),
-        )
-        .with_next(sign.next),
+        Detection::Foreign(sign) => {
+            let text = if sign.is_encrypted() {
+                format!("the file is {}, which cannot be read directly", sign.what)
+            } else {
+                format!("the file is not a supported log, but {}", sign.what)
+            };
+            error(ErrorKind::NotThisFormat, format!("{text} (first bytes {start})")).with_next(sign.next)
+        }
         Detection::Zeros => {
             let first = count(head.len(), "byte");
             error(
