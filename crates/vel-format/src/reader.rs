@@ -98,8 +98,8 @@ impl VelReader {
         }
         let mut summary = Summary::new(&scanner, options.utc_start);
         let (mut entries, mut parts) = (Vec::new(), Vec::new());
-        for (window, seams) in windows {
-            scanner.enter_range(seams);
+        for (window, part_bounds) in windows {
+            scanner.enter_range(part_bounds);
             loop {
                 // The window reaches the end of the file, so the scanner never requests more bytes.
                 match scanner.step(window).expect("the window reaches the end of the file") {

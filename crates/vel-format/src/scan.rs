@@ -109,7 +109,7 @@ pub(crate) struct Scanner {
     /// Messages that follow the first end mark. `None` before the first end mark.
     after_end: Option<AfterEnd>,
     /// Edges of the byte range that is scanned, if only some ranges of the log were fetched.
-    seams: PartBounds,
+    part_bounds: PartBounds,
 }
 
 impl Scan for Scanner {
@@ -128,7 +128,7 @@ impl Scan for Scanner {
             Task::Read => {}
         }
         let at = self.at;
-        if self.seams.ends_before_unread(at) {
+        if self.part_bounds.ends_before_unread(at) {
             return Ok(Step::End);
         }
         let validator = self.validator(window);
@@ -185,7 +185,7 @@ impl Scanner {
             seen: Seen::new(),
             now: 0,
             after_end: None,
-            seams: PartBounds::default(),
+            part_bounds: PartBounds::default(),
             start,
         };
         scanner.note_start();
@@ -194,11 +194,11 @@ impl Scanner {
 
     /// Continues the scan at the start of another fetched range. If the bytes before the range were
     /// not fetched, the first valid message in the range is searched for.
-    pub(crate) fn enter_range(&mut self, seams: PartBounds) {
+    pub(crate) fn enter_range(&mut self, part_bounds: PartBounds) {
         // The range may start within a message. So its first bytes are searched in the same way as
         // a damaged range.
-        self.seams = seams;
-        let Some(at) = seams.start else { return };
+        self.part_bounds = part_bounds;
+        let Some(at) = part_bounds.start else { return };
         self.at = at;
         self.task = Task::SearchAfterDamage(DamageSearch { start: at, next: at, cut: false });
     }
@@ -310,7 +310,7 @@ impl Scanner {
         self.at = end;
         // If the bytes are at the edge of a fetched range, they belong to a message that continues
         // in bytes that were not fetched. So nothing is lost.
-        if self.seams.touches_unread(at, end) {
+        if self.part_bounds.touches_unread(at, end) {
             return Step::Unread { at, end };
         }
         self.diagnostics.push(rule, at..end, || {
