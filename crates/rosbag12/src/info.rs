@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rovelog_core::internal::text::{count, escape_bytes};
-use rovelog_core::{DataSpan, Detail, LogInfo, Timestamp, Value};
+use rovelog_core::{DataSpan, Detail, LogInfo, Timestamp, Topic, Value};
 
 use crate::definitions::Source;
 use crate::diagnostics as rules;
@@ -97,10 +97,10 @@ impl Scanner {
         }
         let ops = (0..=255u8).zip(*self.ops).filter(|(_, count)| *count > 0);
         let is_chunked = self.line.version == Version::V2_0;
-        let ops = ops.map(|(op, count)| (op_name(op, is_chunked), Value::count(count)));
-        details.push(Detail::hidden("records_by_op", Value::record(ops)));
-        let connections = (0..self.tables.topics.len()).zip(0u32..);
-        let connections = connections.map(|(n, id)| self.connection(n, publishers.get(&id)));
+        let counts = ops.map(|(op, count)| (op_name(op, is_chunked), Value::count(count)));
+        details.push(Detail::hidden("records_by_op", Value::record(counts)));
+        let topics = self.tables.topics.iter();
+        let connections = topics.map(|topic| self.connection(topic, publishers.get(&topic.id.0)));
         details.push(Detail::hidden("connections", Value::table(CONNECTION, connections)));
         details
     }
@@ -219,8 +219,8 @@ impl Scanner {
         (!lines.is_empty()).then(|| Detail::new("latched", lines.join("\n"), value))
     }
 
-    fn connection(&self, number: usize, publishers: Option<&Publishers>) -> [Value; 7] {
-        let (topic, connection) = (&self.tables.topics[number], &self.tables.connections[number]);
+    fn connection(&self, topic: &Topic, publishers: Option<&Publishers>) -> [Value; 7] {
+        let connection = &self.tables.connections[topic.id.index()];
         let text = |text: &str| Value::Text(text.to_owned());
         let definition = connection.definition();
         let callers = publishers.into_iter().flat_map(|publishers| &publishers.by_name);
