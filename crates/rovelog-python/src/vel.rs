@@ -85,9 +85,9 @@ pub(crate) fn vel_image<'py>(
 /// Reads the calibration of a Velodyne sensor from a file.
 pub(crate) fn read_calibration(py: Python<'_>, path: &Path) -> PyResult<Calibration> {
     errors::run_on(py, Some(&path.to_string_lossy()), || {
+        // The function `read_description_text` limits the size of the file, so that a wrong path
+        // cannot fill the memory.
         let text =
-// The function `read_description_text` limits the size of the file, so that a wrong path cannot
-// fill the memory.
             File::open(path).and_then(read_description_text).map_err(|error| Error::io("vel", error))?;
         Ok(Calibration::parse(&text)?)
     })

@@ -1,5 +1,6 @@
 //! The command `rovelog completion`, which prints a script for a shell. The script completes names
-//! of commands, options, topics and signals. The topics and signals are read from the log named on the command line.
+//! of commands, options, topics and signals. The topics and signals are read from the log named on
+//! the command line.
 
 use std::io::Write as _;
 
