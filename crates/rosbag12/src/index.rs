@@ -29,8 +29,8 @@ impl Index {
     /// statistics of the connection, which already include this message.
     #[inline]
     pub(crate) fn add_message(&mut self, message: &MessageRef, stats: &mut Stats) {
-        let last = (&mut stats.block, stats.count - 1);
-        self.blocks.record(message.at, message.connection, last, Span::default).add(message.time());
+        let (block, before) = (&mut stats.block, stats.count - 1);
+        self.blocks.record(message.at, message.connection, block, before, Span::default).add(message.time());
     }
 
     /// Adds a byte range that is not part of any record, so that the cursor skips this range.

@@ -127,11 +127,12 @@ impl Index {
     ///
     /// - `order` is the time in microseconds by which the row is sorted.
     /// - `now` is the log time before the row.
-    /// - `seen` contains the number of the last block with rows of the topic, and the number of
-    ///   earlier rows of the topic.
+    /// - `block` is the number of the last block with rows of the topic, which is updated.
+    /// - `before` is the number of earlier rows of the topic.
     #[inline]
-    pub(crate) fn row(&mut self, at: u64, series: u32, order: u64, now: u64, seen: (&mut u32, u64)) {
-        let mark = self.blocks.record(at, series, seen, || Mark { now, eras: Default::default() });
+    pub(crate) fn row(&mut self, at: u64, series: u32, order: u64, now: u64, block: &mut u32, before: u64) {
+        let new_mark = || Mark { now, eras: Default::default() };
+        let mark = self.blocks.record(at, series, block, before, new_mark);
         let time = order.min(i64::MAX.cast_unsigned()).cast_signed();
         mark.eras[Era::of(order, self.log_start) as usize].add(time);
     }

@@ -81,24 +81,24 @@ impl Scanned {
     ///   them. A log that has timestamps of fewer than 64 bits is not scanned again. Its times
     ///   depend on the log time, and a pipe computes them before it knows the end of the data.
     fn new(bytes: &[u8], options: &ReadOptions, start: impl Fn() -> Scanner) -> Self {
-        let mut first = Self::scan(bytes, options, start(), &EarlierScan::default());
-        let mut known = first.sessions();
+        let mut scanned = Self::scan(bytes, options, start(), &EarlierScan::default());
+        let mut known = scanned.sessions();
         if !known.boundaries.list.is_empty() {
             // The index of the first scan is freed before the second scan builds its index.
-            drop(first);
-            first = Self::scan(bytes, options, start(), &known);
+            drop(scanned);
+            scanned = Self::scan(bytes, options, start(), &known);
         }
-        let Some(data) = first.info.data.clone() else { return first };
-        let ends = first.info.end.is_none_or(|end| end.nanos <= data.end.nanos);
-        if ends || first.scanner.clock.has_narrow {
-            return first;
+        let Some(data) = scanned.info.data.clone() else { return scanned };
+        let log_end = scanned.info.end;
+        let has_stale_end = log_end.is_some_and(|end| end.nanos > data.end.nanos);
+        if !has_stale_end || scanned.scanner.clock.has_narrow {
+            return scanned;
         }
-        let end = first.info.end;
-        drop(first);
+        drop(scanned);
         known.data = Some(data);
-        let mut again = Self::scan(bytes, options, start(), &known);
-        again.info.end = end;
-        again
+        let mut rescanned = Self::scan(bytes, options, start(), &known);
+        rescanned.info.end = log_end;
+        rescanned
     }
 
     /// Returns the recordings found by this scan, as input for the next scan.
@@ -136,15 +136,15 @@ impl Scanned {
         let start = scanner.clock.now;
         let mut index = Index::new(start, &scanner);
         let mut descriptions = Vec::new();
-        for (window, seams) in options.unread.windows(bytes) {
-            scanner.enter(seams);
+        for (window, part) in options.unread.windows(bytes) {
+            scanner.enter(part);
             loop {
                 scanner.rows(window, |_, row| {
                     let stats = summary.stats(row.series);
-                    index.row(row.at, row.series, row.micros, row.before, stats.seen());
-                    let fell = stats.row(row.at, row.len, Some(row.micros));
-                    if fell || summary.detector.is_active {
-                        summary.detect_session(row.series, row.at, Some(row.micros), row.before, fell);
+                    index.row(row.at, row.series, row.micros, row.before, &mut stats.block, stats.count);
+                    let decreased = stats.row(row.at, row.len, Some(row.micros));
+                    if decreased || summary.detector.is_active {
+                        summary.detect_session(row.series, row.at, Some(row.micros), row.before, decreased);
                     }
                 });
                 // The window contains all bytes that are available, so the scanner cannot request
@@ -157,7 +157,7 @@ impl Scanned {
                         }
                         let stats = summary.stats(shape.series);
                         let order = time.in_order_micros(scanner.clock.now);
-                        index.row(at, shape.series, order, before, stats.seen());
+                        index.row(at, shape.series, order, before, &mut stats.block, stats.count);
                         summary.row(shape.series, at, row.len(), time.micros(), before);
                         if shape.flags & RowShape::UTC != 0 {
                             summary.gps_row(at, &scanner.definitions, shape, row);

@@ -58,34 +58,27 @@ pub(crate) struct Stats {
     /// Time in microseconds of the topic's last row that has a time.
     pub(crate) last: u64,
     /// Number of rows that are earlier than the previous row of the topic.
-    pub(crate) falls: u64,
+    pub(crate) decreases: u64,
     /// Offset of the first row that is earlier than the previous row of the topic.
-    pub(crate) falls_at: u64,
+    pub(crate) first_decrease_at: u64,
     /// Distribution of the times of the topic's rows.
     pub(crate) times: Spread,
 }
 
 impl Stats {
-    /// Returns the number of the last block with rows of the topic, and the number of the topic's
-    /// rows, as required by [`Index::row`](crate::index::Index::row).
-    #[inline]
-    pub(crate) fn seen(&mut self) -> (&mut u32, u64) {
-        (&mut self.block, self.count)
-    }
-
     /// Counts a row of `len` bytes at the offset `at`. Returns `true` if the row is earlier than
     /// the previous row of the topic.
     #[inline]
     pub(crate) fn row(&mut self, at: u64, len: usize, micros: Option<u64>) -> bool {
         self.count += 1;
         self.bytes += len as u64;
-        let mut fell = false;
+        let mut decreased = false;
         if let Some(micros) = micros {
             if self.timed == 0 {
                 self.first = micros;
             }
             if micros < self.last {
-                fell = true;
+                decreased = true;
                 self.count_decrease(at);
             }
             self.timed += 1;
@@ -94,16 +87,16 @@ impl Stats {
             // year 2262.
             self.times.push(micros.cast_signed().wrapping_mul(1000), at);
         }
-        fell
+        decreased
     }
 
     /// Counts the row at the offset `at`, which is earlier than the previous row of the topic.
     #[cold]
     fn count_decrease(&mut self, at: u64) {
-        if self.falls == 0 {
-            self.falls_at = at;
+        if self.decreases == 0 {
+            self.first_decrease_at = at;
         }
-        self.falls += 1;
+        self.decreases += 1;
     }
 }
 
@@ -165,24 +158,31 @@ impl Summary {
     #[inline]
     pub(crate) fn row(&mut self, series: u32, at: u64, len: usize, micros: Option<u64>, clock: u64) {
         let stats = self.stats(series);
-        let fell = stats.row(at, len, micros);
-        if fell || self.detector.is_active {
-            self.detect_session(series, at, micros, clock, fell);
+        let decreased = stats.row(at, len, micros);
+        if decreased || self.detector.is_active {
+            self.detect_session(series, at, micros, clock, decreased);
         }
     }
 
-    /// Passes a row that was already counted to the detection of recordings. `fell` is true if the
-    /// row is earlier than the previous row of its topic.
+    /// Passes a row that was already counted to the detection of recordings. `decreased` is true if
+    /// the row is earlier than the previous row of its topic.
     ///
     /// This function is called for each row that is earlier than the previous row of its topic, and
     /// for all rows while the detection is active.
     #[cold]
-    pub(crate) fn detect_session(&mut self, series: u32, at: u64, micros: Option<u64>, now: u64, fell: bool) {
+    pub(crate) fn detect_session(
+        &mut self,
+        series: u32,
+        at: u64,
+        micros: Option<u64>,
+        now: u64,
+        decreased: bool,
+    ) {
         if self.detector.is_active {
             let is_first = self.stats(series).timed <= 1;
             self.detector.row(micros, is_first);
         }
-        if let Some(micros) = micros.filter(|_| fell && !self.is_known()) {
+        if let Some(micros) = micros.filter(|_| decreased && !self.is_known()) {
             self.detector.time_decreased(at, micros, now, self.records().saturating_sub(1));
         }
     }
@@ -354,7 +354,7 @@ impl Summary {
         if is_whole {
             self.detector.note(&mut scanner.diagnostics);
         }
-        self.note_falls(scanner);
+        self.note_decreases(scanner);
         self.gps.note(&self.ranges(), &scanner.definitions.topics, &mut scanner.diagnostics);
     }
 
@@ -386,15 +386,15 @@ impl Summary {
 
     /// Reports rows that are earlier than the previous row of their topic. Specification: "The
     /// timestamp must always be monotonic increasing for a message serie."
-    fn note_falls(&mut self, scanner: &mut Scanner) {
+    fn note_decreases(&mut self, scanner: &mut Scanner) {
         for (stats, topic) in self.stats.iter_mut().zip(&scanner.definitions.topics) {
-            let (at, falls) = (stats.falls_at, std::mem::take(&mut stats.falls));
-            if falls > 0 {
+            let (at, decreases) = (stats.first_decrease_at, std::mem::take(&mut stats.decreases));
+            if decreases > 0 {
                 scanner.diagnostics.push(&rules::TIMESTAMPS_FALL, at..at + HEADER_LEN, || {
-                    let (rows, are) = if falls == 1 { ("record", "is") } else { ("records", "are") };
+                    let (rows, are) = if decreases == 1 { ("record", "is") } else { ("records", "are") };
                     format!(
-                        "{falls} {rows} of {} {are} earlier than the record before; the first one is here, \
-                         and all records are read",
+                        "{decreases} {rows} of {} {are} earlier than the record before; the first one is \
+                         here, and all records are read",
                         topic.name
                     )
                 });

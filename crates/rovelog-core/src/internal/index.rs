@@ -38,7 +38,7 @@ const BLOCK_SIZE: u64 = 4 << 20;
 /// // For each of two topics, the number of the last block with records of the topic.
 /// let mut last = [0; 2];
 /// for (at, topic, time) in [(10, 0, 7), (20, 1, 5), (5 << 20, 0, 9)] {
-///     let span = index.record(at, topic, (&mut last[topic as usize], 0), Span::default);
+///     let span = index.record(at, topic, &mut last[topic as usize], 0, Span::default);
 ///     span.add(time);
 /// }
 /// index.finish(6 << 20);
@@ -143,7 +143,8 @@ impl<M: Copy> Index<M> {
         &mut self,
         at: u64,
         topic: u32,
-        (block, before): (&mut u32, u64),
+        block: &mut u32,
+        before: u64,
         mark: impl FnOnce() -> M,
     ) -> &mut M {
         if at >= self.full_at {
@@ -312,8 +313,8 @@ mod tests {
 
         fn add(&mut self, (at, topic, time): (u64, u32, i64)) {
             let number = topic as usize;
-            let seen = (&mut self.last[number], self.counts[number]);
-            self.index.record(at, topic, seen, Span::default).add(time);
+            let (last, count) = (&mut self.last[number], self.counts[number]);
+            self.index.record(at, topic, last, count, Span::default).add(time);
             self.counts[number] += 1;
         }
 
