@@ -121,8 +121,10 @@ impl Types {
             names: Vec::new(),
         };
         resolver.add(root, full.root.into(), 0)?;
-        resolver.order();
-        Ok(resolver.types)
+        let Resolver { known, mut types, names, .. } = resolver;
+        let index = |name: &String| known.get(name).copied().flatten();
+        types.in_text_order = names.iter().filter_map(index).collect();
+        Ok(types)
     }
 
     /// Returns all types. Each type comes after the types of its fields, and the root type is last.
@@ -245,11 +247,6 @@ impl<'a> Resolver<'a> {
         };
         let found = candidates.iter().find_map(here).or_else(|| candidates.iter().find_map(there));
         found.ok_or_else(|| DefinitionError::Missing { name: ty.to_owned(), user: user.to_owned() })
-    }
-
-    fn order(&mut self) {
-        let known = |name: &String| self.known.get(name).copied().flatten();
-        self.types.in_text_order = self.names.iter().filter_map(known).collect();
     }
 }
 
