@@ -103,8 +103,8 @@ impl Times {
         }
         let mut times = Self {
             utc,
-            start: nanos(info.span().map(|span| span.0).or(info.start)),
-            end: nanos(info.span().map(|span| span.1).or(info.end)),
+            start: nanos(info.data_start()),
+            end: nanos(info.data_end()),
             last: nanos(info.end).max(nanos(info.span().map(|span| span.1))),
             clock,
             base,

@@ -118,8 +118,7 @@ impl LogInfo {
     pub fn set_utc_start(&mut self, given: Option<i64>) {
         // The start time that the user specified applies to the data. It does not apply to outliers
         // long before the data.
-        let start = self.span().map(|span| span.0).or(self.start);
-        let start = start.filter(|start| start.clock != Clock::Unix);
+        let start = self.data_start().filter(|start| start.clock != Clock::Unix);
         let nanos = given.zip(start).and_then(|(given, start)| given.checked_sub(start.nanos));
         if let Some(nanos) = nanos {
             self.utc = Some(UtcOffset::new(nanos, "utc_start", "the time of the start was given"));
@@ -139,6 +138,18 @@ impl LogInfo {
             Some(data) => Some((data.start, data.end)),
             None => Some((self.start?, self.end?)),
         }
+    }
+
+    /// Returns the start of the data, or else the start of the log.
+    #[doc(hidden)]
+    pub fn data_start(&self) -> Option<Timestamp> {
+        self.span().map(|(start, _)| start).or(self.start)
+    }
+
+    /// Returns the end of the data, or else the end of the log.
+    #[doc(hidden)]
+    pub fn data_end(&self) -> Option<Timestamp> {
+        self.span().map(|(_, end)| end).or(self.end)
     }
 
     /// Returns the duration of the data in nanoseconds. Outliers, which are records far away from

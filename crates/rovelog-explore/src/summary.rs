@@ -52,7 +52,7 @@ const MAX_PLOTS: usize = 3;
 /// Returns the row of a log in the list of logs.
 pub(crate) fn row(explore: &Explore) -> Value {
     let info = explore.log.info();
-    let start = info.span().map(|span| span.0).or(info.start);
+    let start = info.data_start();
     let utc = start.and_then(|start| start.to_unix(info.utc.as_ref())).and_then(Timestamp::rfc3339);
     json!({
         "format": explore.log.format().name,

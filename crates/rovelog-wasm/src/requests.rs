@@ -124,7 +124,7 @@ fn describe_loss(loss: &Loss) -> String {
 fn describe_log(explore: &Explore) -> Value {
     let log = explore.log();
     let info = log.info();
-    let start = info.span().map(|span| span.0).or(info.start);
+    let start = info.data_start();
     json!({
         "format": log.format().id,
         "formatName": log.format().name,

@@ -222,11 +222,10 @@ fn overview(
         Some(utc) => format!("{utc} ({} clock {} s)", time.clock, time.seconds()),
         None => format!("{} s ({} clock)", time.seconds(), time.clock),
     };
-    let data = info.span();
-    if let Some(start) = data.map(|data| data.0).or(info.start) {
+    if let Some(start) = info.data_start() {
         fact("start", &time(start));
     }
-    if let Some(end) = data.map(|data| data.1).or(info.end) {
+    if let Some(end) = info.data_end() {
         fact("end", &time(end));
     }
     if let Some(duration) = info.data_duration() {

@@ -42,8 +42,7 @@ impl Brief {
         // The options for the format of times apply to text output only, so the defaults are used
         // here.
         let times = Times::new(info, TimeArgs::default())?;
-        let span = info.span();
-        let (start, end) = (span.map(|span| span.0).or(info.start), span.map(|span| span.1).or(info.end));
+        let (start, end) = (info.data_start(), info.data_end());
         let text = |time: Option<Timestamp>| times.machine(time).unwrap_or_default();
         let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos.to_string()).unwrap_or_default();
         let stale: u64 = info.outside().iter().map(|outside| outside.count).sum();
@@ -98,13 +97,12 @@ impl Brief {
     /// Returns the line as a row of the table.
     pub(super) fn row(self, survey: &Survey, times: &Times) -> [String; 9] {
         let info = &survey.info;
-        let start = info.span().map(|span| span.0).or(info.start);
         let [file, _, version, _, _, _, _, _, _, _, _, _, _, records, topics, problems, ..] = self.0;
         [
             file,
             format!("{} {version}", survey.format.name),
             info.state.name().to_owned(),
-            start.map_or_else(|| "-".to_owned(), |start| times.brief(start)),
+            info.data_start().map_or_else(|| "-".to_owned(), |start| times.brief(start)),
             info.data_duration().map_or_else(|| "-".to_owned(), duration_text),
             records,
             topics,

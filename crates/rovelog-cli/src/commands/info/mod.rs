@@ -349,9 +349,8 @@ fn lines<'a>(
             _ => text,
         }
     };
-    let data = info.span();
-    lines.extend(data.map(|data| data.0).or(info.start).map(|start| ("start", point(start))));
-    lines.extend(data.map(|data| data.1).or(info.end).map(|end| ("end", point(end))));
+    lines.extend(info.data_start().map(|start| ("start", point(start))));
+    lines.extend(info.data_end().map(|end| ("end", point(end))));
     lines.extend(info.data_duration().map(|nanos| ("duration", duration_text(nanos))));
     lines.extend(outside(survey, &times).map(|text| ("stale times", text)));
     let spoke = survey.topics.iter().filter(|topic| topic.count > 0).count();
