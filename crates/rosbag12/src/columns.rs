@@ -59,7 +59,7 @@ impl BagReader {
         if !self.has_undecodable.load(Ordering::Relaxed) {
             return Vec::new();
         }
-        let mut batches = self.batches(&select.clone().with_fields(Vec::<String>::new()));
+        let mut batches = self.batches(&select.clone().without_fields());
         batches.by_ref().for_each(drop);
         let counts = self.topics().iter().map(|topic| topic.id).zip(batches.rows.undecodable);
         counts.filter(|(_, count)| *count > 0).collect()

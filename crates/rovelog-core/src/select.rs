@@ -144,6 +144,13 @@ impl Select {
         self
     }
 
+    /// Returns the same selection without fields. Its columns contain only the time.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_fields(self) -> Self {
+        self.with_fields(Vec::<String>::new())
+    }
+
     /// Returns whether the block that starts at offset `start` is selected.
     pub fn keeps_block(&self, start: u64) -> bool {
         self.blocks.as_ref().is_none_or(|blocks| blocks.contains(&start))

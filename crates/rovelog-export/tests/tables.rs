@@ -84,7 +84,7 @@ fn reported_order_equals_that_of_the_columns() {
     for file in [ULOG, RLD, ROSBAG, VEL].iter().flat_map(Logs::corpus) {
         let Ok(log) = rovelog::from_bytes(file.bytes, &ReadOptions::default()) else { continue };
         for topic in log.topics() {
-            let select = Select::all().with_fields(Vec::<String>::new());
+            let select = Select::all().without_fields();
             let Ok(batches) = log.own(topic).and_then(|topic| topic.columns(&select)) else { continue };
             let batches: Vec<_> = batches.map(|batch| batch.unwrap()).collect();
             let times = || batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>());

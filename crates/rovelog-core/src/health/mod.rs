@@ -216,8 +216,7 @@ fn paces(
     if names.is_empty() {
         return Ok(paces);
     }
-    // No field has an empty name, so this selection contains only the time column.
-    let mut columns = select.clone().with_fields([""]);
+    let mut columns = select.clone().without_fields();
     if is_unread.contains(&false) {
         columns.topics = Select::topics(names).topics;
     }

@@ -63,7 +63,7 @@ pub(super) fn lost_bytes(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), E
 /// Returns the earliest time of the blocks that start in a byte range. Returns `None` if no block
 /// with a time starts there. [`Select::blocks`] explains blocks.
 pub(super) fn time_of(log: &AnyLog, bytes: &Range<u64>) -> Result<Option<i64>, ExportError> {
-    let mut select = Select::all().with_fields([""]);
+    let mut select = Select::all().without_fields();
     select.blocks = Some(bytes.start..bytes.end.max(bytes.start + 1));
     let mut earliest: Option<i64> = None;
     for batch in log.batches(&select) {

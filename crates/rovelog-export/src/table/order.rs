@@ -108,7 +108,7 @@ impl Order {
         let others = log.topics().iter().filter(|topic| select.keeps_topic(topic) && !is_whole(topic));
         let others: Vec<_> = others.map(|topic| topic.name.as_str()).collect();
         if !others.is_empty() {
-            let mut select = times_only(select);
+            let mut select = select.clone().without_fields();
             select.topics = Some(others.into_iter().collect());
             for item in log.batches(&select) {
                 let (id, batch) = item?;
@@ -190,11 +190,6 @@ impl Window {
     }
 }
 
-/// Returns a selection of the same rows without their fields, so that only the times are read.
-fn times_only(select: &Select) -> Select {
-    select.clone().with_fields(Vec::<String>::new())
-}
-
 /// Merges batches and sorts their rows by time. A row without a time is sorted as if it had the
 /// latest time of the rows before it.
 fn in_order(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, ExportError> {
@@ -226,7 +221,7 @@ fn divide(
     let bytes = if topic.bytes_known { topic.bytes } else { log.info().size };
     let max_rows = WINDOW_ROWS.max(WINDOW_BYTES / (bytes / topic.count.max(1)).max(1));
     let mut bins = vec![0u64; BINS];
-    let span = times_only(select).between(Some(min), max.checked_add(1));
+    let span = select.clone().without_fields().between(Some(min), max.checked_add(1));
     for batch in log.own(topic)?.columns(&span)? {
         for time in batch?.column(0).as_primitive::<Int64Type>().iter().flatten() {
             let bin =
