@@ -130,7 +130,10 @@ impl IndexOffsets {
         {
             return Some(found);
         }
-        let is_valid = |at: u64| matches!(probe(window, at), Ok(Probe::Good(found)) if !matches!(found.header, Header::Unknown(_)));
+        let is_valid = |at: u64| match probe(window, at) {
+            Ok(Probe::Good(found)) => !matches!(found.header, Header::Unknown(_)),
+            _ => false,
+        };
         let after = &self.sorted[self.sorted.partition_point(|indexed| *indexed <= start)..];
         let found = after.iter().copied().find(|indexed| is_valid(*indexed))?;
         self.last = Some((start, found));

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{DurationNanosecondType, Int64Type, TimestampNanosecondType};
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
+use rovelog::core::internal::columns::record_batch;
 
 use crate::leaf::{Leaf, Names, free_name, leaves};
 use crate::pick::Picks;
@@ -76,8 +77,7 @@ impl FlatColumns {
             Ok(integers(picks.of(&[&bound.array])?))
         };
         let columns = self.leaves.iter().map(value).collect::<Result<_, _>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+        record_batch(Arc::clone(&self.schema), columns, rows)
     }
 }
 

@@ -6,9 +6,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, make_array};
+use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{ArrowError, SchemaRef};
+use rovelog::core::internal::columns::record_batch;
 
 /// Consecutive rows of the result.
 enum Run {
@@ -84,8 +85,7 @@ impl Picks {
         let columns = (0..schema.fields().len())
             .map(|i| self.of(&batches.iter().map(|batch| batch.column(i)).collect::<Vec<_>>()))
             .collect::<Result<_, _>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(self.len));
-        RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
+        record_batch(Arc::clone(schema), columns, self.len)
     }
 }
 

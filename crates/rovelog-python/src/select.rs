@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use rovelog::Topic;
+use rovelog::core::internal::columns::record_batch;
 use rovelog::core::select::Names;
 use rovelog_export::TimeBase;
 use rovelog_export::signal::{Extended, Pattern};
@@ -122,10 +123,7 @@ impl Projection {
             }
         }
         let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
-        // If the batch has no columns, Arrow cannot infer the number of rows, so this number is
-        // passed explicitly.
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)
+        record_batch(Arc::new(schema), columns, batch.num_rows())
     }
 }
 

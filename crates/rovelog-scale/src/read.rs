@@ -38,7 +38,7 @@ fn tables<'a>(
     let Some(window) = wanted.window(log) else { return Ok(VecDeque::new()) };
     let label = Arc::from(uri);
     let table = |topic: &'a Topic| {
-        let rows = Rows::new(log, topic, (&label, window, wanted.rules()), blocks, only);
+        let rows = Rows::new(log, topic, &label, window, wanted.rules(), blocks, only);
         let mut select = wanted.select(topic, blocks);
         // Rows are numbered before the time window is applied.
         if !has(only, SEQ) {

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int64Type, TimestampNanosecondType};
-use arrow_array::{
-    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
-};
+use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
+use rovelog::core::internal::columns::record_batch;
 use rovelog::{LogReader, Select, Topic, TopicId};
 use rovelog_export::TimeBase;
 
@@ -61,7 +60,9 @@ impl Rows {
     pub(crate) fn new(
         log: &dyn LogReader,
         topic: &Topic,
-        (label, window, rules): (&Arc<str>, Window, Rules),
+        label: &Arc<str>,
+        window: Window,
+        rules: Rules,
         blocks: Option<&Range<u64>>,
         only: Option<&SchemaRef>,
     ) -> Result<Self, ArrowError> {
@@ -146,8 +147,7 @@ impl Rows {
         self.lost += columns.lost;
         let schema = Arc::new(Schema::new(fields(&columns.all)));
         let arrays = columns.all.into_iter().map(|(_, array)| array).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(schema, arrays, &options)
+        record_batch(schema, arrays, rows)
     }
 }
 
@@ -158,7 +158,7 @@ fn rows_before(log: &dyn LogReader, topic: TopicId, offset: u64) -> Result<i64, 
     if offset == 0 {
         return Ok(0);
     }
-    let mut times = Select::all().with_fields(Vec::<String>::new());
+    let mut times = Select::all().without_fields();
     times.blocks = Some(0..offset);
     let external = |error| ArrowError::ExternalError(Box::new(error));
     let topic = log.own(&log.topics()[topic.index()]).map_err(external)?;

@@ -8,11 +8,10 @@ use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
     UInt64Type,
 };
-use arrow_array::{
-    Array as _, ArrayRef, Int8Array, ListArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
-};
+use arrow_array::{Array as _, ArrayRef, Int8Array, ListArray, RecordBatch, StructArray, new_null_array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use rovelog::core::internal::columns::record_batch;
 
 use crate::ScaleError;
 
@@ -137,11 +136,7 @@ fn signed(data_type: &DataType) -> Option<DataType> {
 /// type.
 pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<RecordBatch, ScaleError> {
     if batch.schema_ref().fields() == schema.fields() {
-        return Ok(RecordBatch::try_new_with_options(
-            Arc::clone(schema),
-            batch.columns().to_vec(),
-            &RecordBatchOptions::new().with_row_count(Some(batch.num_rows())),
-        )?);
+        return Ok(record_batch(Arc::clone(schema), batch.columns().to_vec(), batch.num_rows())?);
     }
     let own = batch.schema();
     let lacks = |field: &&FieldRef| counterpart(field.name(), own.fields(), schema.fields()).is_none();
@@ -164,8 +159,7 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<
         }),
     };
     let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+    Ok(record_batch(Arc::clone(schema), columns, batch.num_rows())?)
 }
 
 /// Converts values to the wider type `to`, for example 16-bit integers to 32-bit integers. Returns

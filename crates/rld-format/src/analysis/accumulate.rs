@@ -264,12 +264,12 @@ impl Accumulator<'_> {
                 let derives = |i| current.derives(low.at(i), high.map(|high| high.at(i)));
                 self.derived.clear();
                 self.derived.extend((0..count).map(|i| u32::from(derives(i))));
-                mark_usable(self.reader, current, self.margin, rows, (&self.derived, 1), &mut self.marks)
+                mark_usable(self.reader, current, self.margin, rows, &self.derived, 1, &mut self.marks)
             }
             (Some(_), None) => LowSamples::All,
             (Some(_), Some(bit)) => {
-                let words = (&group.words[bit / 32][..], 1u32 << (bit % 32));
-                mark_usable(self.reader, current, self.margin, rows, words, &mut self.marks)
+                let (words, mask) = (&group.words[bit / 32], 1u32 << (bit % 32));
+                mark_usable(self.reader, current, self.margin, rows, words, mask, &mut self.marks)
             }
         };
         let source = |from_low: bool| {

@@ -157,7 +157,8 @@ pub(super) fn mark_usable(
     current: &Current,
     margin: u64,
     rows: Range<u64>,
-    (words, mask): (&[u32], u32),
+    words: &[u32],
+    mask: u32,
     marks: &mut Vec<bool>,
 ) -> LowSamples {
     let (all, any) = words.iter().fold((u32::MAX, 0), |(all, any), word| (all & word, any | word));
@@ -233,7 +234,8 @@ impl Merger {
     pub(crate) fn merge(
         &mut self,
         reader: &RldReader,
-        (current, margin): (&Current, u64),
+        current: &Current,
+        margin: u64,
         (first, bytes): (u64, &[u8]),
         mut value: impl FnMut(Source, i64),
     ) {
@@ -242,7 +244,7 @@ impl Merger {
         let range = first..first + rows().len() as u64;
         self.words.clear();
         self.words.extend(rows().map(|row| u32::from(current.in_range(row))));
-        let counts = mark_usable(reader, current, margin, range, (&self.words, 1), &mut self.marks);
+        let counts = mark_usable(reader, current, margin, range, &self.words, 1, &mut self.marks);
         for (i, row) in rows().enumerate() {
             let low = match counts {
                 LowSamples::All => true,
@@ -268,7 +270,7 @@ impl RldReader {
     pub fn merged(&self, current: &Current, margin: u64, rows: Range<u64>) -> Vec<(Source, i64)> {
         let (mut values, mut merger) = (Vec::new(), Merger::default());
         for run in self.runs(rows, 4096) {
-            merger.merge(self, (current, margin), run, |source, value| values.push((source, value)));
+            merger.merge(self, current, margin, run, |source, value| values.push((source, value)));
         }
         values
     }

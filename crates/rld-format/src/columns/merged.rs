@@ -26,21 +26,23 @@ pub(super) struct MergedColumn {
     margin: u64,
     /// Scale that converts values to amperes. `None` if the column has raw values.
     scale: Option<Scale>,
-    /// Whether the column of values is selected, and whether the column of sources is selected.
-    wanted: (bool, bool),
+    /// True if the column of values is selected.
+    with_values: bool,
+    /// True if the column of sources is selected.
+    with_sources: bool,
 }
 
 impl MergedColumn {
     /// Returns a builder for each selected current of a log.
     pub(super) fn of(channels: &[Channel], select: &Select, merging: Merging, values: Values) -> Vec<Self> {
         let column = |current: Current| {
-            let value = select.keeps_field(&current.name);
-            let wanted = (value, value || select.keeps_field(&source_name(&current)));
+            let with_values = select.keeps_field(&current.name);
+            let with_sources = with_values || select.keeps_field(&source_name(&current));
             let scale = Scale::new(current.scale).filter(|_| values == Values::Physical);
             let current = if merging.derived { current.deriving() } else { current };
-            Self { current, margin: merging.margin, scale, wanted }
+            Self { current, margin: merging.margin, scale, with_values, with_sources }
         };
-        currents(channels).into_iter().map(column).filter(|column| column.wanted.1).collect()
+        currents(channels).into_iter().map(column).filter(|column| column.with_sources).collect()
     }
 
     /// Returns the Arrow fields of the selected columns. Values are in amperes, or raw values at
@@ -61,8 +63,8 @@ impl MergedColumn {
         let keys = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
         let value = Field::new(&self.current.name, data_type, true).with_metadata(metadata(pairs));
         let source = Field::new(source_name(&self.current), keys, true);
-        let both = [(self.wanted.0, value), (self.wanted.1, source)];
-        both.into_iter().filter_map(|(wanted, field)| wanted.then_some(field)).collect()
+        let both = [self.with_values.then_some(value), self.with_sources.then_some(source)];
+        both.into_iter().flatten().collect()
     }
 
     /// Returns the selected columns of the merged current, for the row numbers in `rows`.
@@ -70,7 +72,7 @@ impl MergedColumn {
         let count = usize::try_from(rows.end - rows.start).unwrap_or_default();
         let (mut values, mut sources) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for run in reader.runs(rows.clone(), GROUP) {
-            merger.merge(reader, (&self.current, self.margin), run, |source, value| {
+            merger.merge(reader, &self.current, self.margin, run, |source, value| {
                 values.push((source != Source::Missing).then_some(value));
                 sources.push(match source {
                     Source::Low => Some(0),
@@ -81,7 +83,7 @@ impl MergedColumn {
             });
         }
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(2);
-        if self.wanted.0 {
+        if self.with_values {
             arrays.push(match self.scale {
                 Some(scale) => {
                     let physical = values.iter().map(|value| value.map(|value| scale.apply(value)));
@@ -90,7 +92,7 @@ impl MergedColumn {
                 None => Arc::new(Int64Array::from(values)),
             });
         }
-        if self.wanted.1 {
+        if self.with_sources {
             let names = Arc::new(StringArray::from(SOURCES.to_vec()));
             arrays.push(Arc::new(DictionaryArray::<Int8Type>::new(Int8Array::from(sources), names)));
         }

@@ -12,14 +12,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
-use arrow_array::{
-    ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, RecordBatchOptions, RecordBatchReader,
-};
+use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, RecordBatchReader};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use rovelog_core::Select;
 use rovelog_core::internal::buffer::ReusableBuffer;
-use rovelog_core::internal::columns::{TIME_COLUMN, metadata};
+use rovelog_core::internal::columns::{TIME_COLUMN, metadata, record_batch};
 use rovelog_core::internal::wire::I32Le;
 use zerocopy::FromBytes;
 
@@ -269,8 +267,7 @@ impl RldBatches<'_> {
         for merged in &self.merged {
             arrays.extend(merged.arrays(self.reader, &mut self.merger, &rows));
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(count));
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)
+        record_batch(Arc::clone(&self.schema), arrays, count)
     }
 }
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::{Array as _, ArrayRef, Float64Array, RecordBatch, RecordBatchOptions, StructArray};
+use arrow_array::{Array as _, ArrayRef, Float64Array, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use rovelog::core::internal::columns::record_batch;
 use rovelog::core::select::field_path;
 use rovelog::{LogReader, Select, Topic};
 
@@ -106,8 +107,7 @@ impl Extended {
             let values = program.values(batch).into_iter().map(|value| (!value.is_nan()).then_some(value));
             columns.push(Arc::new(values.collect::<Float64Array>()));
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+        Ok(record_batch(Arc::clone(&self.schema), columns, batch.num_rows())?)
     }
 }
 

@@ -14,12 +14,11 @@ use std::sync::atomic::AtomicU64;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use arrow_array::{
-    Array as _, ArrayRef, FixedSizeListArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions,
-    StructArray,
+    Array as _, ArrayRef, FixedSizeListArray, Float64Array, Int64Array, RecordBatch, StructArray,
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
-use rovelog::core::internal::columns::TIME_COLUMN;
+use rovelog::core::internal::columns::{TIME_COLUMN, record_batch};
 use rovelog::core::internal::text::count;
 use rovelog::{LogReader, Select, Topic};
 
@@ -233,8 +232,7 @@ impl Joined<'_> {
         for other in &mut self.others {
             columns.extend(other.columns_at(times.values(), self.options)?);
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(times.len()));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.read), columns, &options)?;
+        let batch = record_batch(Arc::clone(&self.read), columns, times.len())?;
         match &mut self.extended {
             Some(extended) => extended.extend(&batch).map(Some),
             None => Ok(Some(batch)),

@@ -43,7 +43,8 @@ struct Column {
 pub(super) fn add(
     log: &dyn LogReader,
     select: &Select,
-    (jobs, progress): (Jobs, &Progress<'_>),
+    jobs: Jobs,
+    progress: &Progress<'_>,
     fields: &mut [Option<FieldStatistics>],
     paces: &mut Vec<Option<Pace>>,
 ) -> Result<(), ExportError> {

@@ -51,12 +51,12 @@ pub fn statistics(
 ) -> Result<LogStatistics, ExportError> {
     let (mut fields, mut paces) = (vec![None; log.topics().len()], Vec::new());
     if count_fields(log, select)? <= MAX_COLUMNS {
-        columns::add(log, select, (jobs, progress), &mut fields, &mut paces)?;
+        columns::add(log, select, jobs, progress, &mut fields, &mut paces)?;
     }
     let is_missing = |topic: &Topic| fields[topic.id.index()].is_none() && topic.count > 0;
     let mut losses = Vec::new();
     if log.topics().iter().any(|topic| is_missing(topic) && select.keeps_topic(topic)) {
-        records::add(log, select, (jobs, progress), &mut fields, &mut losses)?;
+        records::add(log, select, jobs, progress, &mut fields, &mut losses)?;
     }
     let fields = fields.into_iter().map(Option::unwrap_or_default).collect();
     Ok(LogStatistics { fields, paces, losses })

@@ -192,7 +192,8 @@ impl<'a> PendingRecords<'a> {
 pub(super) fn add(
     log: &dyn LogReader,
     select: &Select,
-    (jobs, progress): (Jobs, &Progress<'_>),
+    jobs: Jobs,
+    progress: &Progress<'_>,
     finished: &mut [Option<FieldStatistics>],
     losses: &mut Vec<Loss>,
 ) -> rovelog::Result<()> {

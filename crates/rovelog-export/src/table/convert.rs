@@ -14,10 +14,11 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array as _, ArrayRef, FixedSizeListArray, Int64Array, ListArray, PrimitiveArray, RecordBatch,
-    RecordBatchOptions, StructArray, UInt64Array,
+    StructArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit as ArrowUnit};
 use arrow_select::take::take;
+use rovelog::core::internal::columns::record_batch;
 use rovelog::core::internal::text::count;
 
 use super::options::{Kind, TimeUnit};
@@ -159,8 +160,7 @@ impl BatchConverter {
                 &mut column.lost_count,
             ));
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?)
+        Ok(record_batch(Arc::clone(&self.schema), arrays, batch.num_rows())?)
     }
 
     /// Adds the values that the table cannot represent to `losses`.

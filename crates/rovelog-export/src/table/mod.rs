@@ -74,7 +74,7 @@ pub fn write<W: Write + Send>(
     for group in in_passes(outputs, |(topic, _)| *topic, kind == Kind::Csv) {
         let (topics, mut outs): (Vec<&Topic>, Vec<W>) = group.into_iter().unzip();
         let lent = topics.into_iter().zip(outs.iter_mut().map(|out| out as Out<'_>)).collect();
-        let (rows, lost) = write_all(log, lent, select, (kind, options), provenance, progress)?;
+        let (rows, lost) = write_all(log, lent, select, kind, options, provenance, progress)?;
         written.extend(outs.into_iter().zip(rows).map(|(out, rows)| Written { out, rows }));
         losses.extend(lost);
     }
@@ -114,7 +114,8 @@ fn write_all(
     log: &dyn LogReader,
     outputs: Vec<(&Topic, Out<'_>)>,
     select: &Select,
-    (kind, options): (Kind, &TableOptions),
+    kind: Kind,
+    options: &TableOptions,
     provenance: &Provenance,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Vec<u64>, Vec<Loss>), ExportError> {

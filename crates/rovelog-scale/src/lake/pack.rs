@@ -78,7 +78,7 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
                 Entry::Occupied(rows) => rows.into_mut(),
                 Entry::Vacant(empty) => {
                     let known = &log.topics()[topic.index()];
-                    let rows = Rows::new(&*log, known, (&id, window, Rules::default()), None, None);
+                    let rows = Rows::new(&*log, known, &id, window, Rules::default(), None, None);
                     empty.insert(rows.map_err(ScaleError::batch(uri))?)
                 }
             };

@@ -11,7 +11,7 @@ use rovelog_core::Select;
 use super::table::{Table, metadata};
 use crate::error::VelError;
 use crate::reader::VelReader;
-use crate::velodyne::{Calibration, Point, PointOptions, Revolutions, Sensor};
+use crate::velodyne::{Calibration, Point, PointOptions, Revolution, Revolutions, Sensor};
 
 /// Name of the topic that contains the points, as used in selections and metadata.
 const TOPIC: &str = "VelodyneRawDataM/points";
@@ -39,7 +39,7 @@ impl VelReader {
             select: select.clone(),
             schema: Arc::new(Schema::empty()),
         };
-        let empty = batch(&batches.select, (batches.unit, batches.corrected), 0, 0, &[]);
+        let empty = batch(&batches.select, batches.unit, batches.corrected, 0, 0, &[]);
         batches.schema = empty.map_err(|error| VelError::Io(std::io::Error::other(error)))?.schema();
         Ok(batches)
     }
@@ -56,7 +56,8 @@ pub struct PointBatches<'a> {
 
 fn batch(
     select: &Select,
-    (unit, corrected): (f64, bool),
+    unit: f64,
+    corrected: bool,
     number: u32,
     nanos: i64,
     points: &[Point],
@@ -102,8 +103,8 @@ impl Iterator for PointBatches<'_> {
         loop {
             let revolution = self.revolutions.next()?;
             if self.select.keeps_time(revolution.nanos) {
-                let of = (self.unit, self.corrected);
-                return Some(batch(&self.select, of, revolution.number, revolution.nanos, revolution.points));
+                let Revolution { number, nanos, points, .. } = revolution;
+                return Some(batch(&self.select, self.unit, self.corrected, number, nanos, points));
             }
         }
     }

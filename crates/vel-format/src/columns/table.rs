@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, Field, Schema};
 use rovelog_core::Select;
+use rovelog_core::internal::columns::record_batch;
 
 /// Names of the columns whose values can be null.
 const MAY_BE_NULL: &[&str] = &["jpeg_width", "jpeg_height"];
@@ -68,8 +69,7 @@ impl Table {
         };
         let fields: Vec<_> = self.fields.iter().map(nullable).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(schema, self.arrays, &options)
+        record_batch(schema, self.arrays, rows)
     }
 }
 

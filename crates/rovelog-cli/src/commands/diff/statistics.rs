@@ -86,7 +86,7 @@ fn lines(log: &AnyLog, chosen: &Chosen<'_>, losses: &mut Vec<Loss>) -> Result<Ve
     let topics: Vec<_> = log.topics().iter().filter(|topic| chosen.topics.selects(topic)).collect();
     let read: Vec<_> =
         topics.iter().copied().filter(|topic| fields.selected_leaves(topic).is_some()).collect();
-    let (mut section, result) = section(&**log, &read, fields, window, (chosen.jobs, chosen.progress))?;
+    let (mut section, result) = section(&**log, &read, fields, window, chosen.jobs, chosen.progress)?;
     losses.extend(result.losses);
     let derived = derived_lines(fields, &section, &**log, &topics, window)?;
     section.fields.retain(|line| fields.selects(&line.topic, &line.field));

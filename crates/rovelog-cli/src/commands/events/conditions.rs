@@ -103,7 +103,7 @@ pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcom
             Err(lack) => return Err(signal_failure(lack).at(&input.path)),
         };
         let file = several.then(|| input.name());
-        let found = one(args, (&log, input), (&parsed, file), context, &mut sink);
+        let found = one(args, &log, input, &parsed, file, context, &mut sink);
         let (events, losses) = found.map_err(|failure| failure.at(&input.path))?;
         total += events;
         let lost = context.notices.losses(&losses);
@@ -143,8 +143,10 @@ const CSV: [&str; 11] =
 /// skipped because they cannot be decoded.
 fn one(
     args: &Args,
-    (log, input): (&AnyLog, &Input),
-    (conditions, file): (&[Condition], Option<String>),
+    log: &AnyLog,
+    input: &Input,
+    conditions: &[Condition],
+    file: Option<String>,
     context: &Context,
     sink: &mut Sink,
 ) -> Result<(u64, Vec<Loss>), Failure> {

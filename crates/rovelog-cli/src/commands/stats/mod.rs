@@ -142,8 +142,9 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
             return Err(here(failure.next("leave out --energy, --power, --window, --by and --above")));
         }
         other => {
-            let means = (context.jobs(), &context.progress);
-            let (section, result) = records::section(&**other, &topics, &args.fields, window, means)?;
+            let (jobs, progress) = (context.jobs(), &context.progress);
+            let (section, result) =
+                records::section(&**other, &topics, &args.fields, window, jobs, progress)?;
             (Box::new(std::iter::once(section)), result)
         }
     };
@@ -228,8 +229,8 @@ fn rld_sections<'p>(
     }
     let (mut further, mut result) = (None, LogStatistics::default());
     if !args.power.is_asked() && !others.is_empty() {
-        let means = (context.jobs(), &context.progress);
-        let (section, others) = records::section(log, &others, &args.fields, window, means)?;
+        let (jobs, progress) = (context.jobs(), &context.progress);
+        let (section, others) = records::section(log, &others, &args.fields, window, jobs, progress)?;
         (further, result) = (Some(section), others);
     }
     if !has_rows {

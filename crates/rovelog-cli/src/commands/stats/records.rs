@@ -20,7 +20,8 @@ pub(in crate::commands) fn section(
     topics: &[&Topic],
     fields: &FieldArgs,
     window: Window,
-    (jobs, progress): (Jobs, &Progress),
+    jobs: Jobs,
+    progress: &Progress,
 ) -> Result<(Section, LogStatistics), Failure> {
     progress.start(Some(log.info().size));
     let mut select =

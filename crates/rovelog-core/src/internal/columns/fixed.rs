@@ -23,14 +23,13 @@ use std::sync::Arc;
 
 use arrow_array::types::Int64Type;
 use arrow_array::{
-    ArrayRef, BooleanArray, FixedSizeListArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray,
-    StructArray,
+    ArrayRef, BooleanArray, FixedSizeListArray, PrimitiveArray, RecordBatch, StringArray, StructArray,
 };
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
 use super::copy::{self, GROUP};
-use super::{TIME_COLUMN, arrow_type, column, numbers, path_of};
+use super::{TIME_COLUMN, arrow_type, column, numbers, path_of, record_batch};
 use crate::internal::buffer::ReusableBuffer;
 use crate::internal::layout::{Element, Layout, Len, Slot, TextDecoder};
 use crate::internal::memory;
@@ -340,8 +339,7 @@ impl FixedBuilder {
         for part in &plan.parts {
             arrays.push(assemble(part, rows, &leaves)?);
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(plan.schema(), arrays, &options)
+        record_batch(plan.schema(), arrays, rows)
     }
 }
 

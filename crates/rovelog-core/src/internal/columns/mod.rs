@@ -27,7 +27,7 @@ use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
     UInt64Type,
 };
-use arrow_array::{ArrayRef, PrimitiveArray, RecordBatch, RecordBatchReader};
+use arrow_array::{ArrayRef, PrimitiveArray, RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 
@@ -54,6 +54,16 @@ pub fn arrow_type(scalar: Scalar) -> DataType {
         Scalar::Float32 => DataType::Float32,
         Scalar::Float64 => DataType::Float64,
     }
+}
+
+/// Creates a batch of `rows` rows. If a batch has no columns, Arrow cannot infer this number.
+pub fn record_batch(
+    schema: SchemaRef,
+    columns: Vec<ArrayRef>,
+    rows: usize,
+) -> Result<RecordBatch, ArrowError> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(schema, columns, &options)
 }
 
 /// Converts pairs to the metadata of an Arrow schema or field.

@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{TIME_COLUMN, arrow_type, column, numbers, path_of};
+use super::{TIME_COLUMN, arrow_type, column, numbers, path_of, record_batch};
 use crate::internal::layout::{Element, Layout, Len, Number, Slot};
 use crate::internal::text::up_to_nul;
 use crate::internal::wire::U32Le;
@@ -20,7 +20,7 @@ use crate::{Scalar, Select};
 use arrow_array::types::Int64Type;
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, DurationNanosecondArray, FixedSizeListArray, ListArray,
-    PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray, StructArray, TimestampNanosecondArray,
+    PrimitiveArray, RecordBatch, StringArray, StructArray, TimestampNanosecondArray,
 };
 use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
@@ -135,8 +135,7 @@ impl VariableBuilder {
                 arrays.push(store.finish()?);
             }
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(self.schema(), arrays, &options)
+        record_batch(self.schema(), arrays, rows)
     }
 }
 
