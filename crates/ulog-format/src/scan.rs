@@ -337,7 +337,7 @@ impl Scanner {
     /// is decision 1 or 2 of the module documentation. Returns `None` if the bytes at the position
     /// must be validated again with the next limit.
     #[inline]
-    fn pass_fitting(&mut self, window: Window<'_>, limit: u64, end: u64) -> Result<Option<Step>, NeedMore> {
+    fn try_accept(&mut self, window: Window<'_>, limit: u64, end: u64) -> Result<Option<Step>, NeedMore> {
         let at = self.position.at;
         let (msg_type, message) = Self::view(window, at, end);
         // The layout is computed and stored here once. Lookahead cannot store layouts, so it would
@@ -369,21 +369,15 @@ impl Scanner {
     /// This is decision 3 of the module documentation. Returns `None` if the scan must search for
     /// the end of the damage, or if the bytes at the position must be validated again with the next
     /// limit.
-    fn pass_unverifiable(
-        &mut self,
-        window: Window<'_>,
-        limit: u64,
-        end: u64,
-    ) -> Result<Option<Step>, NeedMore> {
+    fn try_skip(&mut self, window: Window<'_>, limit: u64, end: u64) -> Result<Option<Step>, NeedMore> {
         let at = self.position.at;
         let (msg_type, message) = Self::view(window, at, end);
         let validator = self.validator(window, limit);
         // One lookahead applies to all consecutive unverifiable messages, so each of them is
         // examined only once.
-        let skippable = if end <= self.lookahead.skippable {
-            Some(self.lookahead.skippable)
-        } else {
-            validator.skippable(end, &message)?
+        let skippable = match self.lookahead.skippable {
+            known if end <= known => Some(known),
+            _ => validator.skippable(end, &message)?,
         };
         let crossed = validator.crossed();
         // If an unknown message contains valid messages, its header is damaged. Skipping the unknown
@@ -392,8 +386,7 @@ impl Scanner {
             Message::Unknown { .. } if skippable.is_some() => validator.scan(&mut Scan::from(at + 1), end)?,
             _ => None,
         };
-        let lookahead_bytes = validator.lookahead_bytes();
-        self.lookahead.parsed_bytes += lookahead_bytes;
+        self.lookahead.parsed_bytes += validator.lookahead_bytes();
         if let Some(found) = swallowed {
             return Ok(Some(self.report_loss(at, found, &rules::LOST)));
         }
@@ -415,10 +408,9 @@ impl Scanner {
         }
         let at = self.position.at;
         let msg_type = window.byte(at + TYPE_AT).ok().flatten();
-        self.start_damage(msg_type.zip(claimed).map(|(msg_type, end)| InvalidMessage {
-            msg_type,
-            end,
-            why: why_no_format(window, at, msg_type, end),
+        self.start_damage(msg_type.zip(claimed).map(|(msg_type, end)| {
+            let why = why_no_format(window, at, msg_type, end);
+            InvalidMessage { msg_type, end, why }
         }));
         Ok(())
     }
@@ -555,12 +547,9 @@ impl scan::Scan for Scanner {
             }
             let limit = self.limit(&window);
             let step = match self.validator(window, limit).validate_expected(at)? {
-                Verdict::Fits { end, .. } => self.pass_fitting(window, limit, end)?,
-                Verdict::Unverifiable { end } => self.pass_unverifiable(window, limit, end)?,
-                Verdict::No { claimed } => {
-                    self.reject(window, limit, claimed)?;
-                    None
-                }
+                Verdict::Fits { end, .. } => self.try_accept(window, limit, end)?,
+                Verdict::Unverifiable { end } => self.try_skip(window, limit, end)?,
+                Verdict::No { claimed } => self.reject(window, limit, claimed).map(|()| None)?,
             };
             if let Some(step) = step {
                 return Ok(step);
