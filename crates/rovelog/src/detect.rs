@@ -1,6 +1,7 @@
 //! Detection of the kind of a file from its first bytes. Logs are detected, and also other files
 //! that are often mistaken for logs.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use rovelog_core::format::{PROBE_LEN, Probe};
@@ -214,55 +215,49 @@ fn is_text(head: &[u8]) -> bool {
 /// Returns the id of the built-in format of a file that starts with `head`. For any other file,
 /// returns an error that states its kind.
 pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
-    let error = |kind, message: String| Error::new("rovelog", kind, Some(0), message);
     let start = hex(&head[..head.len().min(4)], " ");
-    Err(match detect(head) {
+    let copy_again = "copy the log again from where it was recorded";
+    let (kind, text, next): (_, _, Cow<'static, str>) = match detect(head) {
         Detection::Format(format) => return Ok(format.id),
-        Detection::Cut(format, bytes) => error(
-            ErrorKind::Truncated,
-            format!(
+        Detection::Cut(format, bytes) => {
+            let text = format!(
                 "the file ends after {}, inside the signature of {}, so it contains no data",
                 count(bytes, "byte"),
                 format.name
-            ),
-        )
-        .with_next("copy the log again from where it was recorded"),
-        Detection::NotBuiltIn(sign) => error(
-            ErrorKind::Unsupported,
-            format!("this is {}, but this build does not support the format", sign.what),
-        )
-        .with_next(sign.next),
+            );
+            (ErrorKind::Truncated, text, copy_again.into())
+        }
+        Detection::NotBuiltIn(sign) => {
+            let text = format!("this is {}, but this build does not support the format", sign.what);
+            (ErrorKind::Unsupported, text, sign.next.into())
+        }
         Detection::Foreign(sign) => {
             let text = if sign.is_encrypted() {
                 format!("the file is {}, which cannot be read directly", sign.what)
             } else {
                 format!("the file is not a supported log, but {}", sign.what)
             };
-            error(ErrorKind::NotThisFormat, format!("{text} (first bytes {start})")).with_next(sign.next)
+            (ErrorKind::NotThisFormat, format!("{text} (first bytes {start})"), sign.next.into())
         }
         Detection::Zeros => {
             let first = count(head.len(), "byte");
-            error(
-                ErrorKind::NotThisFormat,
-                format!("the log format is unknown, because the first {first} are zero"),
-            )
-            .with_next(
-                "if a log follows the zero bytes, use --input-format with one of the formats in `rovelog \
-                 --version`",
-            )
+            let text = format!("the log format is unknown, because the first {first} are zero");
+            let next = "if a log follows the zero bytes, use --input-format with one of the formats in \
+                        `rovelog --version`";
+            (ErrorKind::NotThisFormat, text, next.into())
         }
-        Detection::Empty => error(ErrorKind::Truncated, "the file is empty".to_owned())
-            .with_next("copy the log again from where it was recorded"),
+        Detection::Empty => (ErrorKind::Truncated, "the file is empty".to_owned(), copy_again.into()),
         Detection::Unknown => {
             let names: Vec<_> = FORMATS.iter().map(|format| format.name).collect();
-            error(ErrorKind::NotThisFormat, format!("the log format is unknown (first bytes {start})"))
-                .with_next(format!(
-                    "use a log in one of the formats {}; if only its first bytes are damaged, use \
-                     --input-format",
-                    names.join(", ")
-                ))
+            let next = format!(
+                "use a log in one of the formats {}; if only its first bytes are damaged, use --input-format",
+                names.join(", ")
+            );
+            let text = format!("the log format is unknown (first bytes {start})");
+            (ErrorKind::NotThisFormat, text, next.into())
         }
-    })
+    };
+    Err(Error::new("rovelog", kind, Some(0), text).with_next(next))
 }
 
 #[cfg(test)]
