@@ -71,14 +71,12 @@ impl WindowArgs {
         // the start of the log and not with the smallest time.
         let data = times.start.unwrap_or(first);
         let sides = [
-            (&self.start, "-S", start, start < data, start > last),
-            (&self.end, "-E", end, end <= data, end > last),
+            (self.start.as_ref(), "-S", start, start < data, start > last),
+            (self.end.as_ref(), "-E", end, end <= data, end > last),
         ];
         for (point, option, nanos, is_before, is_after) in sides {
             let is_outside = is_before || is_after;
-            let Some(point) = point.as_ref().filter(|point| is_outside && point.is_ambiguous()) else {
-                continue;
-            };
+            let Some(point) = point.filter(|point| is_outside && point.is_ambiguous()) else { continue };
             let side = if is_before { "before its data" } else { "after all of its records" };
             let failure = Failure::usage(format!(
                 "{option} {} means {} on the log clock, which is {side}; the log covers {}",

@@ -257,10 +257,8 @@ impl VelReader {
         let before = match select.start {
             Some(start) if select.last_before => {
                 let topics = self.topics().iter();
-                self.entries.last_before(
-                    start,
-                    &topics.map(|topic| select.keeps_last_before(topic)).collect::<Vec<_>>(),
-                )
+                let keeps_last: Vec<bool> = topics.map(|topic| select.keeps_last_before(topic)).collect();
+                self.entries.last_before(start, &keeps_last)
             }
             _ => Vec::new(),
         };

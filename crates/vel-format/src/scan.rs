@@ -220,11 +220,9 @@ impl Scanner {
         }
         let (major, minor) = (header.major.get(), header.minor.get());
         if (major, minor) != (1, 1) {
-            self.diagnostics.push(
-                &rules::UNKNOWN_VERSION,
-                field_range!(0, FileHeader, major..=minor),
-                || format!("the file has the unknown version {major}.{minor} and is read as version 1.1"),
-            );
+            let text =
+                || format!("the file has the unknown version {major}.{minor} and is read as version 1.1");
+            self.diagnostics.push(&rules::UNKNOWN_VERSION, field_range!(0, FileHeader, major..=minor), text);
         }
         // It is unusual that size fields count only the data. So a diagnostic explains why this was
         // inferred.
@@ -298,11 +296,8 @@ impl Scanner {
         self.task = Task::Read;
         Ok(match found {
             Some(found) => self.report_loss(damage.start, found, &rules::LOST),
-            None => self.report_loss(
-                damage.start,
-                window.end(),
-                if damage.cut { &rules::CUT } else { &rules::LOST },
-            ),
+            None if damage.cut => self.report_loss(damage.start, window.end(), &rules::CUT),
+            None => self.report_loss(damage.start, window.end(), &rules::LOST),
         })
     }
 

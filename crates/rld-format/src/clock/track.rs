@@ -199,14 +199,11 @@ impl Tracker {
         let range = at..at + BLOCK_TIMES_LEN;
         if !is_plausible(block_times) {
             if !self.reported_implausible {
-                note(
-                    &rules::STAMPS_IMPLAUSIBLE,
-                    range,
-                    format!(
-                        "the block times before row {row} are invalid, so its rows get times that continue \
-                         from the previous block"
-                    ),
+                let text = format!(
+                    "the block times before row {row} are invalid, so its rows get times that continue from \
+                     the previous block"
                 );
+                note(&rules::STAMPS_IMPLAUSIBLE, range, text);
             }
             self.reported_implausible = true;
             if let Some(previous) = &mut self.previous {
@@ -253,11 +250,8 @@ impl Tracker {
         }
         if is_next && change.step() != 0 {
             let seconds = Seconds(change.step());
-            note(
-                &rules::CLOCK_STEP,
-                range,
-                format!("the UTC clock of the logger was changed by {seconds} s before row {row}"),
-            );
+            let text = format!("the UTC clock of the logger was changed by {seconds} s before row {row}");
+            note(&rules::CLOCK_STEP, range, text);
         }
         if self.previous.is_none() || change != ClockChange::Steady {
             self.anchor = Some(Anchor { row, realtime, monotonic });

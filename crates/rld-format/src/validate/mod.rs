@@ -90,19 +90,13 @@ pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated
         false
     };
     if extra {
-        notes.push((
-            &rules::EXTRA_WORD,
-            end..end,
-            "each row starts with an extra 32-bit word, which is ignored".to_owned(),
-        ));
+        let text = "each row starts with an extra 32-bit word, which is ignored";
+        notes.push((&rules::EXTRA_WORD, end..end, text.to_owned()));
     }
     let layout = Layout::of(&header, end, extra);
     if lead_in.sample_rate.get() == 0 && declared != Some(0) {
-        notes.push((
-            &rules::RATE_ZERO,
-            field_range!(0, LeadIn, sample_rate),
-            "the sample rate in the header is 0, so rows have no times".to_owned(),
-        ));
+        let text = "the sample rate in the header is 0, so rows have no times";
+        notes.push((&rules::RATE_ZERO, field_range!(0, LeadIn, sample_rate), text.to_owned()));
     }
     let rate = lead_in.sample_rate.get();
     if (1..1000).contains(&rate) && !is_ambient(lead_in, &channels) {
@@ -266,11 +260,8 @@ impl Validated {
             Ok(layout) if layout.block_rows > 0 && layout.row > 0 => layout,
             Ok(_) => {
                 if header_end < len {
-                    note(
-                        &rules::TRAILING_BYTES,
-                        header_end..len,
-                        "the header states no blocks, so the bytes after it are not read".to_owned(),
-                    );
+                    let text = "the header states no blocks, so the bytes after it are not read";
+                    note(&rules::TRAILING_BYTES, header_end..len, text.to_owned());
                 }
                 return extent;
             }

@@ -187,10 +187,8 @@ impl<'a> MessageMerge<'a> {
         let chunks = &reader.scanner.content.chunks;
         let mut plan = reader.selected_chunks(&wanted, select);
         if form.with_head && *select == Select::all() {
-            plan.extend(
-                (0..chunks.len())
-                    .filter(|n| chunks[*n].has_unknown_records && chunks[*n].messages.count == 0),
-            );
+            let is_extra = |n: &usize| chunks[*n].has_unknown_records && chunks[*n].messages.count == 0;
+            plan.extend((0..chunks.len()).filter(is_extra));
             plan.sort_unstable();
         }
         if !form.in_file_order {

@@ -143,8 +143,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         }
         other => {
             let (jobs, progress) = (context.jobs(), &context.progress);
-            let (section, result) =
-                records::section(&**other, &topics, &args.fields, window, jobs, progress)?;
+            let (section, result) = section(&**other, &topics, &args.fields, window, jobs, progress)?;
             (Box::new(std::iter::once(section)), result)
         }
     };
@@ -230,7 +229,7 @@ fn rld_sections<'p>(
     let (mut further, mut result) = (None, LogStatistics::default());
     if !args.power.is_asked() && !others.is_empty() {
         let (jobs, progress) = (context.jobs(), &context.progress);
-        let (section, others) = records::section(log, &others, &args.fields, window, jobs, progress)?;
+        let (section, others) = section(log, &others, &args.fields, window, jobs, progress)?;
         (further, result) = (Some(section), others);
     }
     if !has_rows {

@@ -174,12 +174,8 @@ impl Extras for Rld<'_> {
         events.extend(kept.list().iter().map(|diagnostic| self.diagnostic_event(diagnostic)));
         let more = kept.total().saturating_sub(kept.list().len() as u64);
         if more > 0 {
-            events.push(self.event(
-                None,
-                4,
-                "more",
-                &format!("{more} more problems of the same kinds are not listed"),
-            ));
+            let text = format!("{more} more problems of the same kinds are not listed");
+            events.push(self.event(None, 4, "more", &text));
         }
         events
     }
@@ -227,14 +223,13 @@ impl Extras for Rld<'_> {
     fn notes(&self) -> Vec<String> {
         let thinned = self.series.iter().filter(|series| !series.batch);
         let rows = thinned.map(|series| series.rows).find(|rows| *rows > 1);
-        rows.into_iter()
-            .map(|rows| {
-                format!(
-                    "/rld/samples contains the minimum, mean and maximum of every {rows} samples; --full \
-                     writes every sample"
-                )
-            })
-            .collect()
+        let note = |rows| {
+            format!(
+                "/rld/samples contains the minimum, mean and maximum of every {rows} samples; --full writes \
+                 every sample"
+            )
+        };
+        rows.map(note).into_iter().collect()
     }
 
     fn info(&self) -> BTreeMap<String, String> {
