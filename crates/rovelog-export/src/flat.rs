@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::{DurationNanosecondType, Int64Type, TimestampNanosecondType};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
-use rovelog::core::internal::columns::record_batch;
+use rovelog::core::internal::columns::new_batch;
 
 use crate::leaf::{Leaf, Names, free_name, leaves};
 use crate::pick::Picks;
@@ -77,7 +77,7 @@ impl FlatColumns {
             Ok(integers(picks.of(&[&bound.array])?))
         };
         let columns = self.leaves.iter().map(value).collect::<Result<_, _>>()?;
-        record_batch(Arc::clone(&self.schema), columns, rows)
+        new_batch(Arc::clone(&self.schema), columns, rows)
     }
 }
 

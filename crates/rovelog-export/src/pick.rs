@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{ArrowError, SchemaRef};
-use rovelog::core::internal::columns::record_batch;
+use rovelog::core::internal::columns::new_batch;
 
 /// Consecutive rows of the result.
 enum Run {
@@ -85,7 +85,7 @@ impl Picks {
         let columns = (0..schema.fields().len())
             .map(|i| self.of(&batches.iter().map(|batch| batch.column(i)).collect::<Vec<_>>()))
             .collect::<Result<_, _>>()?;
-        record_batch(Arc::clone(schema), columns, self.len)
+        new_batch(Arc::clone(schema), columns, self.len)
     }
 }
 

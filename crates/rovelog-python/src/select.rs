@@ -13,7 +13,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use rovelog::Topic;
-use rovelog::core::internal::columns::record_batch;
+use rovelog::core::internal::columns::new_batch;
 use rovelog::core::select::Names;
 use rovelog_export::TimeBase;
 use rovelog_export::signal::{Extended, Pattern};
@@ -123,7 +123,7 @@ impl Projection {
             }
         }
         let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
-        record_batch(Arc::new(schema), columns, batch.num_rows())
+        new_batch(Arc::new(schema), columns, batch.num_rows())
     }
 }
 

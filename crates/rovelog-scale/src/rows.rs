@@ -8,7 +8,7 @@ use arrow_array::types::{Int64Type, TimestampNanosecondType};
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
-use rovelog::core::internal::columns::record_batch;
+use rovelog::core::internal::columns::new_batch;
 use rovelog::{LogReader, Select, Topic, TopicId};
 use rovelog_export::TimeBase;
 
@@ -147,7 +147,7 @@ impl Rows {
         self.lost += columns.lost;
         let schema = Arc::new(Schema::new(fields(&columns.all)));
         let arrays = columns.all.into_iter().map(|(_, array)| array).collect();
-        record_batch(schema, arrays, rows)
+        new_batch(schema, arrays, rows)
     }
 }
 

@@ -11,7 +11,7 @@ use arrow_array::types::{
 use arrow_array::{Array as _, ArrayRef, Int8Array, ListArray, RecordBatch, StructArray, new_null_array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
-use rovelog::core::internal::columns::record_batch;
+use rovelog::core::internal::columns::new_batch;
 
 use crate::ScaleError;
 
@@ -136,7 +136,7 @@ fn signed(data_type: &DataType) -> Option<DataType> {
 /// type.
 pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<RecordBatch, ScaleError> {
     if batch.schema_ref().fields() == schema.fields() {
-        return Ok(record_batch(Arc::clone(schema), batch.columns().to_vec(), batch.num_rows())?);
+        return Ok(new_batch(Arc::clone(schema), batch.columns().to_vec(), batch.num_rows())?);
     }
     let own = batch.schema();
     let lacks = |field: &&FieldRef| counterpart(field.name(), own.fields(), schema.fields()).is_none();
@@ -159,7 +159,7 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<
         }),
     };
     let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
-    Ok(record_batch(Arc::clone(schema), columns, batch.num_rows())?)
+    Ok(new_batch(Arc::clone(schema), columns, batch.num_rows())?)
 }
 
 /// Converts values to the wider type `to`, for example 16-bit integers to 32-bit integers. Returns

@@ -17,7 +17,7 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use rovelog_core::Select;
 use rovelog_core::internal::buffer::ReusableBuffer;
-use rovelog_core::internal::columns::{TIME_COLUMN, metadata, record_batch};
+use rovelog_core::internal::columns::{TIME_COLUMN, metadata, new_batch};
 use rovelog_core::internal::wire::I32Le;
 use zerocopy::FromBytes;
 
@@ -267,7 +267,7 @@ impl RldBatches<'_> {
         for merged in &self.merged {
             arrays.extend(merged.arrays(self.reader, &mut self.merger, &rows));
         }
-        record_batch(Arc::clone(&self.schema), arrays, count)
+        new_batch(Arc::clone(&self.schema), arrays, count)
     }
 }
 

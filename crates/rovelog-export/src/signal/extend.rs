@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, ArrayRef, Float64Array, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
-use rovelog::core::internal::columns::record_batch;
+use rovelog::core::internal::columns::new_batch;
 use rovelog::core::select::field_path;
 use rovelog::{LogReader, Select, Topic};
 
@@ -107,7 +107,7 @@ impl Extended {
             let values = program.values(batch).into_iter().map(|value| (!value.is_nan()).then_some(value));
             columns.push(Arc::new(values.collect::<Float64Array>()));
         }
-        Ok(record_batch(Arc::clone(&self.schema), columns, batch.num_rows())?)
+        Ok(new_batch(Arc::clone(&self.schema), columns, batch.num_rows())?)
     }
 }
 

@@ -18,7 +18,7 @@ use arrow_array::{
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
-use rovelog::core::internal::columns::{TIME_COLUMN, record_batch};
+use rovelog::core::internal::columns::{TIME_COLUMN, new_batch};
 use rovelog::core::internal::text::count;
 use rovelog::{LogReader, Select, Topic};
 
@@ -232,7 +232,7 @@ impl Joined<'_> {
         for other in &mut self.others {
             columns.extend(other.columns_at(times.values(), self.options)?);
         }
-        let batch = record_batch(Arc::clone(&self.read), columns, times.len())?;
+        let batch = new_batch(Arc::clone(&self.read), columns, times.len())?;
         match &mut self.extended {
             Some(extended) => extended.extend(&batch).map(Some),
             None => Ok(Some(batch)),

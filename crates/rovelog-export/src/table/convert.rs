@@ -18,7 +18,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit as ArrowUnit};
 use arrow_select::take::take;
-use rovelog::core::internal::columns::record_batch;
+use rovelog::core::internal::columns::new_batch;
 use rovelog::core::internal::text::count;
 
 use super::options::{Kind, TimeUnit};
@@ -153,14 +153,10 @@ impl BatchConverter {
                 }
                 Source::Leaf(leaf) => leaf_values(leaf, batch)?,
             };
-            arrays.push(apply_conversion(
-                array,
-                column.conversion,
-                field.data_type(),
-                &mut column.lost_count,
-            ));
+            let (conversion, lost_count) = (column.conversion, &mut column.lost_count);
+            arrays.push(apply_conversion(array, conversion, field.data_type(), lost_count));
         }
-        Ok(record_batch(Arc::clone(&self.schema), arrays, batch.num_rows())?)
+        Ok(new_batch(Arc::clone(&self.schema), arrays, batch.num_rows())?)
     }
 
     /// Adds the values that the table cannot represent to `losses`.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, Field, Schema};
 use rovelog_core::Select;
-use rovelog_core::internal::columns::record_batch;
+use rovelog_core::internal::columns::new_batch;
 
 /// Names of the columns whose values can be null.
 const MAY_BE_NULL: &[&str] = &["jpeg_width", "jpeg_height"];
@@ -69,7 +69,7 @@ impl Table {
         };
         let fields: Vec<_> = self.fields.iter().map(nullable).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
-        record_batch(schema, self.arrays, rows)
+        new_batch(schema, self.arrays, rows)
     }
 }
 

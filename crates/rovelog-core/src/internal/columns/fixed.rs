@@ -29,7 +29,7 @@ use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, Scala
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
 use super::copy::{self, GROUP};
-use super::{TIME_COLUMN, arrow_type, column, numbers, path_of, record_batch};
+use super::{TIME_COLUMN, arrow_type, column, new_batch, numbers, path_of};
 use crate::internal::buffer::ReusableBuffer;
 use crate::internal::layout::{Element, Layout, Len, Slot, TextDecoder};
 use crate::internal::memory;
@@ -339,7 +339,7 @@ impl FixedBuilder {
         for part in &plan.parts {
             arrays.push(assemble(part, rows, &leaves)?);
         }
-        record_batch(plan.schema(), arrays, rows)
+        new_batch(plan.schema(), arrays, rows)
     }
 }
 

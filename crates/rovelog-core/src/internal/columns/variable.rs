@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{TIME_COLUMN, arrow_type, column, numbers, path_of, record_batch};
+use super::{TIME_COLUMN, arrow_type, column, new_batch, numbers, path_of};
 use crate::internal::layout::{Element, Layout, Len, Number, Slot};
 use crate::internal::text::up_to_nul;
 use crate::internal::wire::U32Le;
@@ -135,7 +135,7 @@ impl VariableBuilder {
                 arrays.push(store.finish()?);
             }
         }
-        record_batch(self.schema(), arrays, rows)
+        new_batch(self.schema(), arrays, rows)
     }
 }
 
