@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use rovelog::core::internal::layout::EscapedTexts;
+use rovelog::core::internal::parallel::lock;
 use rovelog::{Diagnostic, Diagnostics, Ledger, LogReader, rosbag12};
 use rovelog_export::Loss;
 
@@ -48,7 +49,7 @@ impl Notices {
     /// Prints a warning, unless five warnings of this kind have already been printed. `kind` is a
     /// plural noun that completes the text "3 more …" in the summary.
     pub(crate) fn warn(&self, kind: &'static str, text: &str) {
-        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warned = lock(&self.warned);
         let count = warned.entry(kind).or_default();
         *count += 1;
         if *count <= MAX_PRINTED {
@@ -162,7 +163,7 @@ impl Notices {
 
     /// Prints for each kind how many warnings were not shown. Returns the exit code.
     pub(crate) fn finish(&self, outcome: Outcome) -> u8 {
-        for (kind, count) in &*self.warned.lock().unwrap_or_else(PoisonError::into_inner) {
+        for (kind, count) in &*lock(&self.warned) {
             if let Some(more) = count.checked_sub(MAX_PRINTED).filter(|more| *more > 0) {
                 self.print_line(&format!("{} {more} more {kind}", self.paint.yellow("warning:")));
             }

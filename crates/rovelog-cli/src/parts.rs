@@ -1,7 +1,9 @@
 //! Joins the outputs of a command that reads several logs into one output.
 
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
+
+use rovelog::core::internal::parallel::lock;
 
 use crate::failure::Failure;
 use crate::format::Format;
@@ -41,18 +43,14 @@ impl Parts {
         Self { format, state: Mutex::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Suppresses the headings in text, because the text already contains the names of the logs.
     pub(crate) fn suppress_headings(&self) {
-        self.state().has_names = true;
+        lock(&self.state).has_names = true;
     }
 
     /// Starts the output of the next log.
     pub(crate) fn start(&self, name: String) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         (state.name, state.started) = (Some(name), false);
     }
 
@@ -60,9 +58,9 @@ impl Parts {
     pub(crate) fn end(&self, mut out: impl io::Write) -> io::Result<()> {
         // Without this line, a comma would be written before the closing bracket, because the
         // bracket would count as the output of the next log.
-        self.state().started = true;
+        lock(&self.state).started = true;
         if self.format == Format::Json {
-            let any = self.state().any;
+            let any = lock(&self.state).any;
             out.write_all(if any { b"]\n" } else { b"[]\n" })?;
         }
         out.flush()
@@ -70,7 +68,7 @@ impl Parts {
 
     /// Returns the name of the current log. Returns `None` if the command reads a single log.
     pub(crate) fn name(&self) -> Option<String> {
-        self.state().name.clone()
+        lock(&self.state).name.clone()
     }
 
     /// Returns the text that starts a line of NDJSON and names the log, for example
@@ -85,7 +83,7 @@ impl Parts {
     /// # Errors
     /// Returns an error if the columns differ from the columns of the first log.
     pub(crate) fn needs_header(&self, head: &[&str]) -> Result<bool, Failure> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         // If there is a single log, its header is always written.
         let Some(name) = state.name.clone() else { return Ok(true) };
         match &state.head {
@@ -104,7 +102,7 @@ impl Parts {
     /// Returns the text to write before the first output of a log, such as a heading or a comma.
     /// Returns `None` if something has already been written for this log.
     pub(crate) fn separator(&self, paint: Paint) -> Option<String> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if std::mem::replace(&mut state.started, true) {
             return None;
         }

@@ -3,9 +3,11 @@
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use rovelog::core::internal::parallel::lock;
 
 use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
 
@@ -85,7 +87,7 @@ impl Progress {
     /// Removes the progress bar. It does not appear again in this process.
     pub(crate) fn end(&self) {
         if let Some(shared) = &self.0 {
-            let mut bar = shared.bar.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut bar = lock(&shared.bar);
             bar.has_ended = true;
             bar.clear();
         }
@@ -94,7 +96,7 @@ impl Progress {
     /// Hides the progress bar while `write` writes a line to stderr.
     pub(crate) fn above(&self, write: impl FnOnce()) {
         let Some(shared) = &self.0 else { return write() };
-        let bar = shared.bar.lock().unwrap_or_else(PoisonError::into_inner);
+        let bar = lock(&shared.bar);
         match &bar.shown {
             Some((shown, _)) => shown.suspend(write),
             None => write(),
@@ -138,7 +140,7 @@ fn draw(shared: &Shared, stopped: &Receiver<()>) {
     let mut wait = DELAY;
     while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
         wait = REFRESH;
-        let mut bar = shared.bar.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bar = lock(&shared.bar);
         if bar.has_ended {
             return;
         }

@@ -1,10 +1,11 @@
 //! Formats times for output, with the time format and the time base that the user selected.
 
 use std::fmt::Write as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use chrono::DateTime;
 use clap::ValueEnum;
+use rovelog::core::internal::parallel::lock;
 use rovelog::{Clock, LogInfo, Record, Timestamp, UtcOffset};
 use rovelog_export::ndjson::{Lines, Time};
 
@@ -288,7 +289,7 @@ impl Times {
 
     fn push_rfc3339(&self, nanos: i64, digits: Digits, text: &mut String) {
         let (second, part) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
-        let mut cached = self.second.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = lock(&self.second);
         if cached.0 != second {
             let date = DateTime::from_timestamp(second, 0).unwrap_or_default();
             *cached = (second, date.format("%Y-%m-%dT%H:%M:%S").to_string());

@@ -4,10 +4,11 @@
 //! is a split of the logs, and a task of any other function is a log.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Schema, SchemaRef};
+use rovelog::core::internal::parallel::lock;
 use rovelog_scale::{
     COLUMNS, LogFile, OpenLogs, ScaleError, Split, Wanted, divide, find, read_with, schema_with,
     split_instance,
@@ -181,7 +182,7 @@ pub(crate) struct Worker {
 impl Scan {
     /// Returns the number of threads that can work at the same time.
     pub(crate) fn threads(&self) -> usize {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).len().max(1)
+        lock(&self.tasks).len().max(1)
     }
 
     /// Returns the next rows for a thread, at most `max`. Returns `None` at the end.
@@ -204,7 +205,7 @@ impl Scan {
                 }
                 continue;
             }
-            let task = self.tasks.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let task = lock(&self.tasks).pop_front();
             let Some(task) = task else { return Ok(None) };
             worker.batches = Some(self.batches(task)?);
         }

@@ -11,9 +11,10 @@ mod signals;
 mod summary;
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rovelog::AnyLog;
+use rovelog::core::internal::parallel::lock;
 use rovelog::core::internal::partial::Unread;
 use rovelog_export::plot::Overview;
 use rovelog_export::{TimeBase, report};
@@ -135,7 +136,7 @@ impl Explore {
     /// signal is read twice. If another request has panicked while it held the lock, they are
     /// locked anyway, because they are consistent at all times.
     fn overviews(&self) -> MutexGuard<'_, Vec<Arc<Overview>>> {
-        self.overviews.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.overviews)
     }
 }
 

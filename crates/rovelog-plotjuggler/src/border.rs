@@ -10,7 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
+
+use rovelog::core::internal::parallel::lock;
 
 use crate::abi::{
     ABI_VERSION, DATA_SOURCE_PROTOCOL_VERSION, DIRECT_INGEST, DataSourceVtable, FINITE_IMPORT, PjError,
@@ -93,7 +95,7 @@ impl Source {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 
     fn set_state(&self, host: &Host, state: State) {

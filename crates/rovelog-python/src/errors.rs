@@ -6,13 +6,14 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use arrow_schema::ArrowError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use rovelog::core::internal::parallel::lock;
 use rovelog::{Error, ErrorKind, Result};
 use rovelog_export::ExportError;
 use rovelog_remote::RemoteError;
@@ -42,7 +43,7 @@ pub(crate) fn run_in_background<T: Send + 'static>(
     // If the wait was ended by a signal, the receiver no longer exists. Then `send` fails, which is
     // ignored.
     let work = Arc::new(Mutex::new(Some(work)));
-    let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let take = |work: &Mutex<Option<_>>| lock(work).take();
     let of_thread = Arc::clone(&work);
     let thread = std::thread::Builder::new().spawn(move || {
         let work = take(&of_thread).expect("the work is done once");

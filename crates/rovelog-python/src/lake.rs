@@ -5,11 +5,12 @@
 //! of the engine calls [`lake_answer`] to run the task.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use rovelog::core::internal::parallel::lock;
 use rovelog_scale::lake::{Lake, NoAnswer, Options, Progress, Worker, ingest};
 
 use crate::scale::run;
@@ -99,10 +100,4 @@ pub(crate) fn lake_ingest(
     let splits: Vec<_> = done.splits.iter().map(ToString::to_string).collect();
     counts.set_item("splits", splits)?;
     Ok(counts.unbind())
-}
-
-/// Locks the mutex with the exception. If a thread has panicked while it held the lock, the
-/// exception is still valid, so the mutex is locked anyway.
-fn lock(abort: &Mutex<Option<PyErr>>) -> MutexGuard<'_, Option<PyErr>> {
-    abort.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,11 +7,12 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use rovelog::core::internal::parallel::lock;
 use rovelog_export::{ExportError, partial};
 
 use crate::errors::{self, ExceptionBuilder, SIGNAL_CHECK_INTERVAL};
@@ -32,7 +33,7 @@ pub(crate) fn write<T: Send>(
     let outcome = reader.origin.checked(py, || errors::run(py, || work(&signals)))?;
     // After a signal, `outcome` only contains the error that stopped the writing. The exception of
     // the signal handler is returned instead.
-    if let Some(raised) = signals.lock().raised.take() {
+    if let Some(raised) = lock(&signals.0).raised.take() {
         return Err(raised);
     }
     // A signal may have arrived after the last write.
@@ -104,7 +105,7 @@ impl PartialFile {
         // there.
         #[cfg(windows)]
         file.unlock()?;
-        *self.lock() = Some(file);
+        *lock(&self.file) = Some(file);
         Ok(())
     }
 
@@ -115,14 +116,10 @@ impl PartialFile {
 }
 
 impl PartialFile {
-    fn lock(&self) -> MutexGuard<'_, Option<File>> {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Removes the file unless it was renamed. An error is ignored, because the next program that
     /// writes this output replaces the file.
     fn remove(&self) {
-        if let Some(file) = self.lock().take()
+        if let Some(file) = lock(&self.file).take()
             && partial::is_at(&file, &self.path)
         {
             let _ = fs::remove_file(&self.path);
@@ -161,13 +158,9 @@ struct SignalState {
 }
 
 impl Signals {
-    fn lock(&self) -> MutexGuard<'_, SignalState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns an error if a signal handler has raised an exception.
     fn check(&self) -> io::Result<()> {
-        let mut state = self.lock();
+        let mut state = lock(&self.0);
         // A check for signals acquires the GIL, which is too slow to be done for every write.
         if state.raised.is_none() && state.last_check.elapsed() > SIGNAL_CHECK_INTERVAL {
             state.raised = errors::pending_signal();

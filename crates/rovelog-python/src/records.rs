@@ -7,11 +7,12 @@
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, TryLockError};
 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use rovelog::core::internal::parallel::lock;
 use rovelog::rosbag12::Publisher;
 use rovelog::{AnyLog, Records, Select, Value};
 use self_cell::self_cell;
@@ -193,7 +194,7 @@ impl Messages {
             // `run` checks that the file has not been truncated. This check covers all records of
             // the new block, because they have been decoded by then.
             self.origin.run(py, || {
-                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut state = lock(&self.state);
                 if state.ready.is_empty() {
                     state.wait();
                 }

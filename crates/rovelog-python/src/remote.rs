@@ -6,10 +6,11 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use rovelog::core::internal::parallel::lock;
 use rovelog::{AnyLog, Error, ErrorKind, ReadOptions, Result, Select};
 use rovelog_remote::{Address, Moved, Options, Origin, RemoteError, RemoteFile, Take};
 
@@ -59,12 +60,12 @@ impl RemoteLog {
 
     /// Returns the log, opened with the ranges that have been fetched so far.
     pub(crate) fn loaded_log(&self) -> Arc<AnyLog> {
-        Arc::clone(&self.log.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.log))
     }
 
     /// Returns the log with the byte ranges that are needed for the selected records.
     pub(crate) fn load_for(&self, select: &Select) -> Result<Arc<AnyLog>> {
-        let loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let loading = lock(&self.loading);
         // In the first round, the log is used as it is. In later rounds, it is opened again with
         // the ranges that were fetched in the meantime.
         let mut current = Some(self.loaded_log());
@@ -83,7 +84,7 @@ impl RemoteLog {
 
     /// Fetches all missing ranges and returns the complete log.
     pub(crate) fn load_all(&self) -> Result<Arc<AnyLog>> {
-        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _loading = lock(&self.loading);
         if !self.file.unread().is_empty() {
             self.file.fetch_all(|_| ())?;
             self.replace(&Arc::new(open_file(&self.file, self.format.as_deref(), &self.options)?));
@@ -92,7 +93,7 @@ impl RemoteLog {
     }
 
     fn replace(&self, log: &Arc<AnyLog>) {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone_from(log);
+        lock(&self.log).clone_from(log);
     }
 }
 
@@ -160,7 +161,7 @@ impl Origin for FileObject {
     }
 
     fn moved(&self) -> Moved {
-        *self.moved.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.moved)
     }
 
     fn each(&self, ranges: &[Range<u64>], write: Take<'_>) -> std::result::Result<(), RemoteError> {
@@ -178,7 +179,7 @@ impl Origin for FileObject {
                 if got == 0 || got > asked {
                     return Err(RemoteError::Short { at, asked, got });
                 }
-                self.moved.lock().unwrap_or_else(PoisonError::into_inner).add(got);
+                lock(&self.moved).add(got);
                 write(at, piece.into())?;
                 at += got;
             }

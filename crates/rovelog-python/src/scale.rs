@@ -1,13 +1,14 @@
 //! Functions for query engines that read many logs. They find logs, divide them into splits (parts
 //! that workers read in parallel), and read splits.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::PySchema;
 use pyo3_arrow::ffi::to_schema_pycapsule;
+use rovelog::core::internal::parallel::lock;
 use rovelog_scale::{LogFile, Rowstream, ScaleError, Split, Wanted};
 
 use crate::errors::{self, ExceptionBuilder};
@@ -103,7 +104,7 @@ impl SplitRows {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let rows = lock(&self.rows).take();
         let Some(rows) = rows else {
             return Err(
                 ExceptionBuilder::new("RovelogError", "the rows of this split were already read").raise(py)

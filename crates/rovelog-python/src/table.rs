@@ -1,6 +1,6 @@
 //! Decoded columns. [`Table`] is one batch in memory, and [`Batches`] is an iterator over batches.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::ffi::to_schema_pycapsule;
 use rovelog::core::internal::memory::check as check_memory;
+use rovelog::core::internal::parallel::lock;
 use rovelog::{AnyLog, Result};
 
 use crate::errors::{self, from_arrow};
@@ -143,7 +144,7 @@ impl Batches {
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
         py.check_signals()?;
         let batch = self.origin.run(py, || {
-            let next = self.remaining.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let next = lock(&self.remaining).next();
             next.transpose().map_err(from_arrow(self.format))
         })?;
         // All batches have been read. If some data could not be read, this has therefore been found

@@ -6,9 +6,10 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use bytes::Bytes;
+use rovelog_core::internal::parallel::lock;
 use rovelog_core::internal::partial::{Ranges, Unread};
 use rovelog_core::{Error, ErrorKind, Result};
 use tempfile::TempDir;
@@ -55,7 +56,7 @@ impl RemoteFile {
     pub fn open(address: &Address, options: &Options) -> std::result::Result<Self, RemoteError> {
         let (source, at, tail) = Source::open(address, options)?;
         let remote = Self::of(Box::new(source), address.name())?;
-        remote.lock_copy().write_at(at, &tail)?;
+        lock(&remote.copy).write_at(at, &tail)?;
         Ok(remote)
     }
 
@@ -73,10 +74,6 @@ impl RemoteFile {
         Ok(Self { source, path, copy, _folder: folder })
     }
 
-    fn lock_copy(&self) -> MutexGuard<'_, LocalCopy> {
-        self.copy.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the path of the local copy.
     pub fn path(&self) -> &Path {
         &self.path
@@ -84,7 +81,7 @@ impl RemoteFile {
 
     /// Returns the byte ranges that have not been downloaded yet.
     pub fn unread(&self) -> Unread {
-        Unread::behind(self.source.size(), &self.lock_copy().fetched)
+        Unread::behind(self.source.size(), &lock(&self.copy).fetched)
     }
 
     /// Returns the number of requests made and bytes downloaded so far.
@@ -142,7 +139,7 @@ impl RemoteFile {
     /// Returns an error if [`fetch`](Ranges::fetch) returns an error.
     pub fn fetch_all(&self, mut progress: impl FnMut(u64)) -> std::result::Result<(), RemoteError> {
         let unread = self.unread();
-        let mut copy = self.lock_copy();
+        let mut copy = lock(&self.copy);
         let mut moved = 0;
         let mut store = |at, bytes: Bytes| {
             moved += bytes.len() as u64;
@@ -170,7 +167,7 @@ impl Ranges for RemoteFile {
         if !self.source.has_ranges() {
             return Err(RemoteError::NoRanges.into());
         }
-        let mut copy = self.lock_copy();
+        let mut copy = lock(&self.copy);
         Ok(self.source.each(&missing, &mut |at, bytes| copy.write_at(at, &bytes))?)
     }
 
@@ -178,7 +175,7 @@ impl Ranges for RemoteFile {
         let range = range.start..range.end.min(self.size());
         self.fetch(std::slice::from_ref(&range))?;
         let mut bytes = Vec::new();
-        let mut copy = self.lock_copy();
+        let mut copy = lock(&self.copy);
         copy.file.seek(SeekFrom::Start(range.start)).map_err(RemoteError::Copy)?;
         let len = range.end.saturating_sub(range.start);
         (&copy.file).take(len).read_to_end(&mut bytes).map_err(RemoteError::Copy)?;

@@ -10,13 +10,14 @@
 
 use std::future::Future;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt as _};
+use rovelog_core::internal::parallel::lock;
 use rovelog_core::internal::partial::END;
 use tokio::runtime::Runtime;
 use tokio::time::sleep;
@@ -129,7 +130,7 @@ impl Source {
     }
 
     fn count(&self, bytes: u64) {
-        self.moved.lock().unwrap_or_else(PoisonError::into_inner).add(bytes);
+        lock(&self.moved).add(bytes);
     }
 
     /// Downloads byte ranges. Returns parts of the file with their offsets. These parts may be
@@ -177,7 +178,7 @@ impl Origin for Source {
     }
 
     fn moved(&self) -> Moved {
-        *self.moved.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.moved)
     }
 
     fn each(&self, ranges: &[Range<u64>], take: Take<'_>) -> Result<(), RemoteError> {

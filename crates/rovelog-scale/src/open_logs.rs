@@ -1,8 +1,9 @@
 //! Logs that stay open while a query reads them several times.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rovelog::AnyLog;
+use rovelog::core::internal::parallel::lock;
 
 use crate::{LogFile, ScaleError};
 
@@ -30,7 +31,7 @@ impl OpenLogs {
     /// # Errors
     /// Returns an error if the file has changed since it was found, or cannot be read as a log.
     pub fn open(&self, file: &LogFile) -> Result<Arc<AnyLog>, ScaleError> {
-        let logs = || self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        let logs = || lock(&self.logs);
         if let Some((_, log)) = logs().iter().find(|(known, _)| known == file) {
             file.verify()?;
             return Ok(Arc::clone(log));

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use rovelog::core::internal::parallel::lock;
 use rovelog::{ReadOptions, Watch};
 use rovelog_explore::{Answer, Explore};
 use rovelog_scale::LogFile;
@@ -184,12 +185,6 @@ impl Opened {
         self.watch.check().map_err(|error| error.to_string())?;
         result.unwrap_or_else(|failed| panic::resume_unwind(failed))
     }
-}
-
-/// Locks a mutex. If another request has panicked while it held the lock, the mutex is locked
-/// anyway, because the data is consistent at all times.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the deepest folder that contains all files.

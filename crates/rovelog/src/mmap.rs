@@ -83,11 +83,12 @@ pub(crate) fn survive_shortened_logs() {
 #[cfg(unix)]
 #[allow(unsafe_code)]
 mod signal {
+    use rovelog_core::internal::parallel::lock;
     use std::mem::MaybeUninit;
     use std::ptr;
     use std::sync::atomic::Ordering::SeqCst;
     use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
-    use std::sync::{Arc, Mutex, PoisonError};
+    use std::sync::{Arc, Mutex};
 
     use libc::{c_int, c_void, sigaction, siginfo_t};
 
@@ -201,7 +202,7 @@ mod signal {
     /// Installs the signal handler. If another handler has replaced it, it is installed again.
     pub(super) fn install() {
         static INSTALLING: Mutex<()> = Mutex::new(());
-        let _one = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = lock(&INSTALLING);
         let ours: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = handler;
         let ours = ours as libc::sighandler_t;
         // SAFETY: the structures are plain data, for which zeros are valid, and the calls fill

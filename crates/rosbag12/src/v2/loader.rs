@@ -2,10 +2,11 @@
 //! needed. Buffers are reused.
 
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rovelog_core::Bytes;
+use rovelog_core::internal::parallel::lock;
 
 use super::buffer::{Buffer, DataStatus};
 use super::compression::{Compression, DECODER_BYTES, DecompressionLimit, decompress_chunk};
@@ -150,7 +151,7 @@ impl Shared {
         let data = &self.file[usize_of(extent.data_at)..usize_of(extent.end)];
         let mut buffer = Buffer::default();
         if job.is_compressed() {
-            let reused = self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let reused = lock(&self.buffers).pop();
             buffer.bytes = reused.unwrap_or_default();
         }
         let result = extent.load(is_encrypted, data, self.cap, &mut buffer);
@@ -232,7 +233,7 @@ impl Loader {
     /// buffer.
     pub(crate) fn recycle(&self, loaded: LoadedChunk) {
         if let Some(Ok(buffer)) = loaded.block.map(Arc::try_unwrap) {
-            let mut buffers = self.shared.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut buffers = lock(&self.shared.buffers);
             // A merge of many chunks may return many buffers. Buffers beyond the maximum are freed.
             if buffers.len() < MAX_BUFFERS {
                 buffers.push(buffer);

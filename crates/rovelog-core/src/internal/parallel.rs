@@ -51,6 +51,12 @@ impl From<NonZeroUsize> for Jobs {
     }
 }
 
+/// Locks a mutex. If another thread has panicked while it held the lock, the mutex is locked anyway.
+/// The callers keep the data valid at all times.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Calls two functions, on two threads if `jobs` allows it. Returns their results.
 pub fn both<A: Send, B>(jobs: Jobs, first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B) -> (A, B) {
     if jobs == Jobs::ONE {
@@ -58,7 +64,7 @@ pub fn both<A: Send, B>(jobs: Jobs, first: impl FnOnce() -> A + Send, second: im
     }
     let first = Mutex::new(Some(first));
     let run_first = || {
-        let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let first = lock(&first).take();
         first.map(|first| first())
     };
     thread::scope(|scope| {
@@ -82,12 +88,12 @@ pub struct BufferPool<T>(Mutex<Vec<T>>);
 impl<T: Default> BufferPool<T> {
     /// Removes a buffer from the pool and returns it. Returns a new buffer if the pool is empty.
     pub fn take(&self) -> T {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+        lock(&self.0).pop().unwrap_or_default()
     }
 
     /// Returns a buffer to the pool. The caller must have emptied the buffer.
     pub fn put(&self, buffer: T) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+        lock(&self.0).push(buffer);
     }
 }
 
@@ -153,7 +159,7 @@ pub fn in_order<T: Send, R: Send, S, E>(
             Ok(())
         };
         let result = feed(&mut |item| {
-            shared.lock().waiting.push_back((pushed, item));
+            lock(&shared.queue).waiting.push_back((pushed, item));
             shared.changed.notify_one();
             pushed += 1;
             process_until(pushed, (ITEMS_PER_THREAD * jobs.get()) as u64)
@@ -205,10 +211,10 @@ pub fn lanes<L: Send, T: Send, E: Send>(
             shared.push(lane, item);
             let most = ITEMS_PER_THREAD * jobs.get();
             while shared.step(&work, |queue| queue.unfinished <= most) {}
-            shared.lock().error.take().map_or(Ok(()), Err)
+            lock(&shared.queue).error.take().map_or(Ok(()), Err)
         })?;
         while shared.step(&work, |queue| queue.unfinished == 0) {}
-        shared.lock().error.take().map_or(Ok(()), Err)
+        lock(&shared.queue).error.take().map_or(Ok(()), Err)
     })?;
     let queue = shared.queue.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(queue.lanes.into_iter().filter_map(|lane| lane.state).collect())
@@ -245,15 +251,9 @@ struct Lane<L, T> {
 }
 
 impl<L, T, E> LaneQueue<L, T, E> {
-    /// Locks the queue. If another thread panicked, the queue is still valid, because no code of
-    /// the caller runs while the queue is locked.
-    fn lock(&self) -> MutexGuard<'_, LaneQueueState<L, T, E>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds an item to a lane.
     fn push(&self, number: usize, item: T) {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         let lane = &mut queue.lanes[number];
         lane.items.push_back(item);
         // If an item of the lane is being processed, the lane becomes ready again afterwards, in
@@ -273,7 +273,7 @@ impl<L, T, E> LaneQueue<L, T, E> {
         work: impl Fn(&mut L, T) -> Result<(), E>,
         is_enough: impl Fn(&LaneQueueState<L, T, E>) -> bool,
     ) -> bool {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         let (number, mut state, item) = loop {
             if is_enough(&queue) || queue.closed || queue.error.is_some() {
                 return false;
@@ -290,7 +290,7 @@ impl<L, T, E> LaneQueue<L, T, E> {
         // The queue is unlocked while the item is processed.
         drop(queue);
         let result = work(&mut state, item);
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         queue.unfinished -= 1;
         let lane = &mut queue.lanes[number];
         lane.state = Some(state);
@@ -308,7 +308,7 @@ impl<L, T, E> LaneQueue<L, T, E> {
 
     /// Closes the queue, so that all threads end.
     fn close(&self) {
-        self.lock().closed = true;
+        lock(&self.queue).closed = true;
         self.changed.notify_all();
     }
 }
@@ -349,15 +349,9 @@ impl<T, R> Default for ResultQueue<T, R> {
 }
 
 impl<T, R> ResultQueue<T, R> {
-    /// Locks the queue. If another thread panicked, the queue is still valid, because no code of
-    /// the caller runs while the queue is locked.
-    fn lock(&self) -> MutexGuard<'_, Queue<T, R>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits for an item and returns it. Returns `None` if the queue is closed.
     fn next(&self) -> Option<(u64, T)> {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         loop {
             if queue.closed {
                 return None;
@@ -371,20 +365,20 @@ impl<T, R> ResultQueue<T, R> {
 
     /// Adds the result of the item with this number.
     fn put(&self, number: u64, result: R) {
-        self.lock().done.insert(number, result);
+        lock(&self.queue).done.insert(number, result);
         self.changed.notify_all();
     }
 
     /// Removes and returns the result of the item with this number, if it is finished.
     fn result(&self, number: u64) -> Option<R> {
-        self.lock().done.remove(&number)
+        lock(&self.queue).done.remove(&number)
     }
 
     /// Waits until the item with this number is finished, and returns its result. If a different
     /// item is waiting for a thread meanwhile, that item is returned instead, so that this thread
     /// does not idle.
     fn result_or_item(&self, number: u64) -> NextStep<T, R> {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         loop {
             if let Some(result) = queue.done.remove(&number) {
                 return NextStep::Take(result);
@@ -401,7 +395,7 @@ impl<T, R> ResultQueue<T, R> {
 
     /// Closes the queue, so that all threads end.
     fn close(&self) {
-        self.lock().closed = true;
+        lock(&self.queue).closed = true;
         self.changed.notify_all();
     }
 }

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Mutex, mpsc};
 use std::thread;
 
+use rovelog::core::internal::parallel::lock;
 use rovelog_export::sha256;
 use serde::Serialize;
 
@@ -314,7 +315,7 @@ impl Run<'_> {
                 let (send, queue, staging, options) = (send.clone(), &queue, &staging, &options);
                 scope.spawn(move || {
                     loop {
-                        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                        let next = lock(&queue).pop_front();
                         let Some((number, pack)) = next else { return };
                         let made = make(&pack, options, staging, &send);
                         if send.send(Message::Made(number, pack.bytes(), made)).is_err() {

@@ -2,11 +2,12 @@
 
 use std::cell::OnceCell;
 use std::io::{self, BufReader, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rovelog_core::format::SEARCH_LEN;
 use rovelog_core::internal::layout::EscapedTexts;
 use rovelog_core::internal::packed::{Ending, Packing};
+use rovelog_core::internal::parallel::lock;
 use rovelog_core::{
     Diagnostics, Error, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Result, State, Topic,
 };
@@ -41,7 +42,7 @@ struct Input<R: Read> {
 
 impl<R: Read> Read for Input<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut progress = lock(&self.progress);
         match self.decompressor.read(out) {
             Ok(read) => {
                 progress.size += read as u64;
@@ -88,7 +89,7 @@ pub(crate) fn open_stream(
 /// Returns the error to report if the reader of a log has failed with `error`. If decompression has
 /// failed, its error is the cause and is returned instead.
 fn explain_failure(name: &'static str, progress: &Shared, error: Error) -> Error {
-    let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut progress = lock(progress);
     match (progress.failure.take(), progress.ending) {
         (Some(failure), _) => failure,
         (None, Some(ending)) => explain_cut(&Packing { name, ending, size: progress.size }, error),
@@ -114,7 +115,7 @@ struct Stream {
 impl Stream {
     /// Returns how the compressed data ends. Returns `None` before the end of the log.
     fn packing(&self) -> Option<Packing> {
-        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let progress = lock(&self.progress);
         let (size, ending) = (progress.size, progress.ending.filter(|_| self.ended)?);
         Some(Packing { name: self.name, ending, size })
     }

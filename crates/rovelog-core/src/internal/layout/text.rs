@@ -7,10 +7,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use encoding_rs::Encoding;
 
+use crate::internal::parallel::lock;
 use crate::internal::text::escape_bytes;
 
 /// An encoding for texts that are not UTF-8.
@@ -112,7 +113,7 @@ impl TextDecoding {
         if let Some(text) = self.decode_valid(bytes) {
             return text;
         }
-        let mut escaped = self.escaped.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut escaped = lock(&self.escaped);
         match escaped.get_mut(field) {
             Some(count) => *count += 1,
             None => _ = escaped.insert(field.to_owned(), 1),
@@ -143,7 +144,7 @@ impl TextDecoding {
 
     /// Returns the fields in which bytes were escaped since the last call, sorted by name.
     pub fn take_escaped(&self) -> Vec<EscapedTexts> {
-        let escaped = std::mem::take(&mut *self.escaped.lock().unwrap_or_else(PoisonError::into_inner));
+        let escaped = std::mem::take(&mut *lock(&self.escaped));
         escaped.into_iter().map(|(field, count)| EscapedTexts { field, count }).collect()
     }
 }
