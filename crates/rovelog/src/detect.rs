@@ -217,7 +217,7 @@ fn is_text(head: &[u8]) -> bool {
 pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
     let start = hex(&head[..head.len().min(4)], " ");
     let copy_again = "copy the log again from where it was recorded";
-    let (kind, text, next): (_, _, Cow<'static, str>) = match detect(head) {
+    let (kind, text, advice): (_, _, Cow<'static, str>) = match detect(head) {
         Detection::Format(format) => return Ok(format.id),
         Detection::Cut(format, bytes) => {
             let text = format!(
@@ -242,22 +242,22 @@ pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
         Detection::Zeros => {
             let first = count(head.len(), "byte");
             let text = format!("the log format is unknown, because the first {first} are zero");
-            let next = "if a log follows the zero bytes, use --input-format with one of the formats in \
+            let advice = "if a log follows the zero bytes, use --input-format with one of the formats in \
                         `rovelog --version`";
-            (ErrorKind::NotThisFormat, text, next.into())
+            (ErrorKind::NotThisFormat, text, advice.into())
         }
         Detection::Empty => (ErrorKind::Truncated, "the file is empty".to_owned(), copy_again.into()),
         Detection::Unknown => {
             let names: Vec<_> = FORMATS.iter().map(|format| format.name).collect();
-            let next = format!(
+            let advice = format!(
                 "use a log in one of the formats {}; if only its first bytes are damaged, use --input-format",
                 names.join(", ")
             );
             let text = format!("the log format is unknown (first bytes {start})");
-            (ErrorKind::NotThisFormat, text, next.into())
+            (ErrorKind::NotThisFormat, text, advice.into())
         }
     };
-    Err(Error::new("rovelog", kind, Some(0), text).with_next(next))
+    Err(Error::new("rovelog", kind, Some(0), text).with_next(advice))
 }
 
 #[cfg(test)]

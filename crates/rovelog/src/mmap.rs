@@ -83,7 +83,6 @@ pub(crate) fn survive_shortened_logs() {
 #[cfg(unix)]
 #[allow(unsafe_code)]
 mod signal {
-    use rovelog_core::internal::parallel::lock;
     use std::mem::MaybeUninit;
     use std::ptr;
     use std::sync::atomic::Ordering::SeqCst;
@@ -91,6 +90,7 @@ mod signal {
     use std::sync::{Arc, Mutex};
 
     use libc::{c_int, c_void, sigaction, siginfo_t};
+    use rovelog_core::internal::parallel::lock;
 
     use crate::watch::WatchedFile;
 

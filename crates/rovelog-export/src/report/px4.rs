@@ -237,11 +237,11 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
                 LineSource::Angle(topic, field, axis) => {
                     // Three panels show one angle each of the same quaternion, so the quaternion is
                     // read only once.
-                    let axes = match angles.entry((topic, field)) {
+                    let by_axis = match angles.entry((topic, field)) {
                         Entry::Occupied(known) => known.into_mut(),
                         Entry::Vacant(entry) => entry.insert(self::angles(log, topic, field, at)?),
                     };
-                    Some(axes[axis].clone())
+                    Some(by_axis[axis].clone())
                 }
             };
             let Some(mut line) = line.filter(|line| line.range().is_some()) else { continue };

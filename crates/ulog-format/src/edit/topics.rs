@@ -71,15 +71,14 @@ pub(super) fn plan_topics(logs: &[&UlogReader], shifts: &[u64], align: Align) ->
             let place = match places.get(&(type_name, multi_id, *repeat)).copied() {
                 Some(place) if fits(&plan.merged[place]) => place,
                 other => {
-                    let (multi_id, repeat) = match other {
-                        None => (multi_id, *repeat),
-                        Some(_) => {
-                            let free_id = free(&mut taken, type_name)
-                                .ok_or_else(|| UlogError::NoInstanceLeft { topic: topic.name.clone() })?;
-                            let to = format!("{type_name}/{free_id}");
-                            plan.renamed.push((number, topic.name.clone(), to));
-                            (free_id, 0)
-                        }
+                    let (multi_id, repeat) = if other.is_none() {
+                        (multi_id, *repeat)
+                    } else {
+                        let free_id = free(&mut taken, type_name)
+                            .ok_or_else(|| UlogError::NoInstanceLeft { topic: topic.name.clone() })?;
+                        let to = format!("{type_name}/{free_id}");
+                        plan.renamed.push((number, topic.name.clone(), to));
+                        (free_id, 0)
                     };
                     places.insert((type_name, multi_id, repeat), plan.merged.len());
                     let (type_name, times) = (type_name.to_owned(), Vec::new());

@@ -103,7 +103,7 @@ pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcom
             Err(lack) => return Err(signal_failure(lack).at(&input.path)),
         };
         let file = several.then(|| input.name());
-        let found = one(args, &log, input, &parsed, file, context, &mut sink);
+        let found = one(args, &log, input, &parsed, file.as_deref(), context, &mut sink);
         let (events, losses) = found.map_err(|failure| failure.at(&input.path))?;
         total += events;
         let lost = context.notices.losses(&losses);
@@ -146,7 +146,7 @@ fn one(
     log: &AnyLog,
     input: &Input,
     conditions: &[Condition],
-    file: Option<String>,
+    file: Option<&str>,
     context: &Context,
     sink: &mut Sink,
 ) -> Result<(u64, Vec<Loss>), Failure> {
@@ -155,7 +155,7 @@ fn one(
     let select = Select::all().between(window.start, window.end);
     let (mut total, mut documents, mut topics) = (0, Vec::new(), BTreeSet::new());
     for condition in conditions {
-        let mut line = Line { log, times: &times, condition, file: file.clone() };
+        let mut line = Line { log, times: &times, condition, file: file.map(str::to_owned) };
         let (mut events, mut failure) = (Vec::new(), None);
         // The callback cannot return an error. Its first failure is stored, and returned after all
         // events have been found.

@@ -57,6 +57,9 @@ pub fn arrow_type(scalar: Scalar) -> DataType {
 }
 
 /// Creates a batch of `rows` rows. If a batch has no columns, Arrow cannot infer this number.
+///
+/// # Errors
+/// Returns an error if the columns do not match the schema.
 pub fn new_batch(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch, ArrowError> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(schema, columns, &options)
