@@ -168,8 +168,8 @@ impl Tracker {
     }
 
     /// Records that blocks before the next block were skipped, because bytes are missing or were
-    /// added. The next block then starts after a gap of any length. This gap is not reported,
-    /// because the loss of the blocks is reported.
+    /// added. The next block then starts after a gap of any length. This gap is counted, but
+    /// has no diagnostic, because the loss of the blocks has one.
     pub(crate) fn leave_out(&mut self) {
         self.skipped = Skipped::LeftOut;
     }
