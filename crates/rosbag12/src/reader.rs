@@ -13,8 +13,7 @@ use rovelog_core::{Bytes, LogInfo, Record, Select, Timestamp, Topic};
 
 use crate::error::BagError;
 use crate::index::{Cursor, Index, RecordRef, payload};
-use crate::message::usize_of;
-use crate::message::{MessageRef, Publisher};
+use crate::message::{MessageRef, Publisher, usize_of};
 use crate::options::BagOptions;
 use crate::scan::{Scanner, Step};
 use crate::sections::{Differences, Section};

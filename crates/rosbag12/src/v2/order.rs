@@ -16,10 +16,8 @@ use rovelog_core::{LogReader as _, Record, Result, Select, Topic};
 
 use super::chunks::ChunkScan;
 use super::content::Chunk;
-use super::loader::LoadedChunk;
-use super::loader::Loader;
-use crate::message::MessageRef;
-use crate::message::usize_of;
+use super::loader::{LoadedChunk, Loader};
+use crate::message::{MessageRef, usize_of};
 use crate::reader::BagReader;
 
 /// Overlapping chunks together may occupy the decompression limit divided by this number.
