@@ -275,17 +275,13 @@ impl BagReader {
                 if let Some(left) = left {
                     *left -= 1;
                 } else {
-                    let origin =
-                        content.origin_at(number, conn).map(|origin| &content.origins[origin as usize]);
-                    let topic = origin.map_or_else(
-                        || format!("conn {conn}").into_bytes().into(),
-                        |origin| {
-                            origin
-                                .record
-                                .as_ref()
-                                .map_or_else(Arc::default, |record| Arc::clone(&record.topic))
-                        },
-                    );
+                    let topic = match content.origin_at(number, conn) {
+                        Some(origin) => {
+                            let record = content.origins[origin as usize].record.as_ref();
+                            record.map(|record| Arc::clone(&record.topic)).unwrap_or_default()
+                        }
+                        None => format!("conn {conn}").into_bytes().into(),
+                    };
                     gone.push(LostMessage { topic, nanos: entry.time.nanos(), offset: chunk.extent.at });
                 }
             }
