@@ -131,7 +131,7 @@ pub(crate) struct BlockScan {
 }
 
 /// State of the searches for blocks after bytes that are missing or were added.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Resync {
     /// The last block whose times continue those of earlier blocks. Later block times are compared
     /// with those of this block.
@@ -151,15 +151,8 @@ struct Resync {
 }
 
 impl Resync {
-    fn new() -> Self {
-        Self {
-            reference: None,
-            budget: INITIAL_BUDGET,
-            searched_until: 0,
-            candidates: Vec::new(),
-            binary: 0,
-            parts: VecDeque::new(),
-        }
+    fn new(binary: usize) -> Self {
+        Self { binary, budget: INITIAL_BUDGET, ..Self::default() }
     }
 
     /// Adds the offsets that may be searched for `bytes` bytes that were read.
@@ -169,7 +162,7 @@ impl Resync {
 
     /// Sets the block with which later block times are compared.
     fn set_reference(&mut self, block: TimedBlock) {
-        *self = Self { reference: Some(block), budget: self.budget, binary: self.binary, ..Self::new() };
+        *self = Self { reference: Some(block), budget: self.budget, binary: self.binary, ..Self::default() };
     }
 }
 
@@ -199,7 +192,7 @@ impl BlockScan {
             before: 0,
             run: BlockRun::from(at),
             first: None,
-            resync: Resync { binary: file.header.lead_in.binary_count.get().into(), ..Resync::new() },
+            resync: Resync::new(file.header.lead_in.binary_count.get().into()),
         }
     }
 
