@@ -173,6 +173,7 @@ fn packs(members: Vec<Member>, target: u64) -> Vec<Pack> {
 }
 
 /// The logs that a lake already contains, as listed in the table `_logs`.
+#[derive(Default)]
 struct LakeContent {
     /// Paths, sizes and times of the last change of the logs.
     files: HashSet<LogFile>,
@@ -189,12 +190,7 @@ impl LakeContent {
     /// Reads the list of the lake's logs from the table `_logs`. If `retry` is true, logs that
     /// crashed their worker are tried again.
     fn of(lake: &Lake, retry: bool) -> Result<Self, ScaleError> {
-        let mut known = Self {
-            files: HashSet::new(),
-            ids: HashSet::new(),
-            replaced: HashMap::new(),
-            damaged: Vec::new(),
-        };
+        let mut known = Self::default();
         for path in files_below(&lake.logs(), "parquet")? {
             let (rows, files) = from_parquet(&path)?;
             let is_there = |file: &TableFile| {
