@@ -172,12 +172,9 @@ impl UtcFit {
     pub fn offset(&self) -> UtcOffset {
         let drift = self.drift_ppm.map_or(String::new(), |ppm| format!(", drift {ppm:.1} ppm"));
         let late = Seconds(self.bound_nanos.saturating_sub(self.offset_nanos));
-        let evidence = format!(
-            "{} fix{} of GPSDataM, spread {} s, at most {late} s early{drift}",
-            self.fixes,
-            if self.fixes == 1 { "" } else { "es" },
-            Seconds(self.spread_nanos)
-        );
+        let fixes = if self.fixes == 1 { "1 fix".to_owned() } else { format!("{} fixes", self.fixes) };
+        let spread = Seconds(self.spread_nanos);
+        let evidence = format!("{fixes} of GPSDataM, spread {spread} s, at most {late} s early{drift}");
         UtcOffset::new(self.offset_nanos, "gps", evidence)
     }
 }
