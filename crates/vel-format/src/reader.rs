@@ -120,16 +120,8 @@ impl VelReader {
         memory::check(2 * size_of::<u32>() * entries.len())?;
         let conclusions = summary.finish(&mut scanner);
         let info = summary.info(&scanner, &conclusions, bytes.len() as u64);
-        Ok(Self {
-            bytes,
-            scanner,
-            entries: Entries::new(entries),
-            parts,
-            unread: options.unread.clone(),
-            summary,
-            conclusions,
-            info,
-        })
+        let (entries, unread) = (Entries::new(entries), options.unread.clone());
+        Ok(Self { bytes, scanner, entries, parts, unread, summary, conclusions, info })
     }
 
     /// Returns the header of the file.
@@ -256,11 +248,8 @@ impl VelReader {
         let to = select.end.map_or(self.entries.len(), |end| self.entries.first_at(end)).max(from);
         let before = match select.start {
             Some(start) if select.last_before => {
-                let topics = self.topics().iter();
-                self.entries.last_before(
-                    start,
-                    &topics.map(|topic| select.keeps_last_before(topic)).collect::<Vec<_>>(),
-                )
+                let topics = self.topics().iter().map(|topic| select.keeps_last_before(topic));
+                self.entries.last_before(start, &topics.collect::<Vec<_>>())
             }
             _ => Vec::new(),
         };

@@ -296,14 +296,11 @@ impl Scanner {
         self.task = Task::SearchAfterDamage(damage);
         let found = found?;
         self.task = Task::Read;
-        Ok(match found {
-            Some(found) => self.report_loss(damage.start, found, &rules::LOST),
-            None => self.report_loss(
-                damage.start,
-                window.end(),
-                if damage.cut { &rules::CUT } else { &rules::LOST },
-            ),
-        })
+        let (end, rule) = match found {
+            Some(found) => (found, &rules::LOST),
+            None => (window.end(), if damage.cut { &rules::CUT } else { &rules::LOST }),
+        };
+        Ok(self.report_loss(damage.start, end, rule))
     }
 
     fn report_loss(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
