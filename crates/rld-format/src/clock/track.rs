@@ -245,11 +245,8 @@ impl Tracker {
         }
         if is_next && change.step() != 0 {
             let seconds = Seconds(change.step());
-            note(
-                &rules::CLOCK_STEP,
-                range,
-                format!("the UTC clock of the logger was changed by {seconds} s before row {row}"),
-            );
+            let text = format!("the UTC clock of the logger was changed by {seconds} s before row {row}");
+            note(&rules::CLOCK_STEP, range, text);
         }
         if self.before.is_none() || change != ClockChange::Steady {
             self.anchor = Some(Anchor { row, realtime, monotonic });

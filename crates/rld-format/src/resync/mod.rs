@@ -284,11 +284,8 @@ impl BlockScan {
         }
         let blocks = resumed.number - number;
         self.resync.set_reference(resumed);
-        Ok(Some(LeftOut {
-            range: self.at..resumed.at,
-            expected: blocks * self.layout.block,
-            rows: blocks * self.layout.block_rows,
-        }))
+        let (expected, rows) = (blocks * self.layout.block, blocks * self.layout.block_rows);
+        Ok(Some(LeftOut { range: self.at..resumed.at, expected, rows }))
     }
 
     /// Checks the last block, which has no block after it. If the rest of the file does not have the

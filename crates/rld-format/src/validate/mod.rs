@@ -81,20 +81,14 @@ pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated
     let end = header.size();
     let channels = channels(&header, version, LEAD_IN_LEN + header.comment.len() as u64, &mut notes);
     let declared = declared(lead_in, &mut notes);
-    let extra = if may_have_extra_word(lead_in, version) {
-        match has_extra_word(&header, head, len, declared) {
+    let extra = may_have_extra_word(lead_in, version)
+        && match has_extra_word(&header, head, len, declared) {
             Ok(extra) => extra,
             Err(need) => return Ok(Err(need)),
-        }
-    } else {
-        false
-    };
+        };
     if extra {
-        notes.push((
-            &rules::EXTRA_WORD,
-            end..end,
-            "each row starts with an extra 32-bit word, which is ignored".to_owned(),
-        ));
+        let text = "each row starts with an extra 32-bit word, which is ignored".to_owned();
+        notes.push((&rules::EXTRA_WORD, end..end, text));
     }
     let layout = Layout::of(&header, end, extra);
     if lead_in.sample_rate.get() == 0 && declared != Some(0) {
@@ -266,11 +260,8 @@ impl Validated {
             Ok(layout) if layout.block_rows > 0 && layout.row > 0 => layout,
             Ok(_) => {
                 if end < len {
-                    note(
-                        &rules::TRAILING_BYTES,
-                        end..len,
-                        "the header states no blocks, so the bytes after it are not read".to_owned(),
-                    );
+                    let text = "the header states no blocks, so the bytes after it are not read".to_owned();
+                    note(&rules::TRAILING_BYTES, end..len, text);
                 }
                 return extent;
             }
@@ -312,17 +303,13 @@ impl Validated {
             let bytes = count(len - rest.start, "byte");
             if missing > 0 || rows_to_read.is_none() {
                 let why = counted.map(|counted| format!("; {counted}")).unwrap_or_default();
-                note(
-                    &rules::CUT,
-                    rest,
-                    format!("the file ends {bytes} after the last complete row, so row {read} is lost{why}"),
-                );
+                let text =
+                    format!("the file ends {bytes} after the last complete row, so row {read} is lost{why}");
+                note(&rules::CUT, rest, text);
             } else {
-                note(
-                    &rules::TRAILING_BYTES,
-                    rest,
-                    format!("the file ends with {bytes} of data that is not part of a block and is not read"),
-                );
+                let text =
+                    format!("the file ends with {bytes} of data that is not part of a block and is not read");
+                note(&rules::TRAILING_BYTES, rest, text);
             }
         } else if let Some(counted) = counted {
             note(&rules::ROWS_MISSING, len..len, counted);
