@@ -71,11 +71,8 @@ impl IndexOffsets {
             }
             offsets.places.extend(places.filter(|place| *place < end));
             if let Some(entry) = entries.first() {
-                let first = FirstEntry {
-                    place: place(entry.pos.get()),
-                    sec: entry.sec.get(),
-                    nsec: entry.nsec.get(),
-                };
+                let (sec, nsec) = (entry.sec.get(), entry.nsec.get());
+                let first = FirstEntry { place: place(entry.pos.get()), sec, nsec };
                 offsets.first_places.push(first.place);
                 offsets.firsts.insert(index.topic.into(), first);
             }

@@ -81,11 +81,8 @@ impl Scanner {
         if self.sections.len() > 1 {
             let offsets = self.sections.iter().take(SECTIONS_LISTED);
             let offsets = offsets.map(|section| Value::count(section.offset)).collect();
-            details.push(Detail::new(
-                "sections",
-                format!("{} bags in one file", self.sections.len()),
-                Value::List(offsets),
-            ));
+            let text = format!("{} bags in one file", self.sections.len());
+            details.push(Detail::new("sections", text, Value::List(offsets)));
             details.push(Detail::hidden("section_count", Value::count(self.sections.len() as u64)));
         }
         details.extend(self.definitions_detail());
@@ -143,11 +140,8 @@ impl Scanner {
                 ("topics", Value::table(["topic", "entries", "in_scan", "exact"], topics)),
             ])
         };
-        Detail::new(
-            "index",
-            text,
-            Value::List(self.sections.iter().take(SECTIONS_LISTED).map(section).collect()),
-        )
+        let sections = self.sections.iter().take(SECTIONS_LISTED).map(section).collect();
+        Detail::new("index", text, Value::List(sections))
     }
 
     /// Returns the number of definitions that match their md5 sum, and for all other definitions

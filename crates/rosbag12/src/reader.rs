@@ -247,12 +247,8 @@ impl BagReader {
             let message = record.message?;
             let count = &mut counts[message.connection as usize];
             *count += 1;
-            let place = Place {
-                time: message.time(),
-                offset: message.at,
-                topic: message.connection,
-                seq: *count - 1,
-            };
+            let (time, seq) = (message.time(), *count - 1);
+            let place = Place { time, offset: message.at, topic: message.connection, seq };
             Some(self.record_of(place, message.payload(&self.bytes)))
         }))
     }

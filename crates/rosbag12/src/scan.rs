@@ -456,12 +456,9 @@ impl Scanner {
                 });
             }
         }
-        self.position.damage = Some(DamagedRange {
-            start: self.position.at,
-            claimed,
-            cut,
-            search: Search::from(self.position.at + 1),
-        });
+        let start = self.position.at;
+        let search = Search::from(start + 1);
+        self.position.damage = Some(DamagedRange { start, claimed, cut, search });
         self.search(window)
     }
 
