@@ -168,11 +168,8 @@ impl Messages {
         let log = reader.log_for(py, select)?;
         let names = log.topics().iter().map(|topic| PyString::new(py, &topic.name).unbind()).collect();
         let cell = reader.run(py, || Ok(Cell::new(Arc::clone(&log), |log| log.intact_records(select))))?;
-        let state = ReadState {
-            ready: Piece::new(),
-            decoder: Some(Decoder { cell, raw, with_publisher }),
-            pieces: None,
-        };
+        let decoder = Some(Decoder { cell, raw, with_publisher });
+        let state = ReadState { ready: Piece::new(), decoder, pieces: None };
         Ok(Self { state: Mutex::new(state), names, origin: reader.origin.clone(), log })
     }
 
