@@ -191,11 +191,9 @@ struct LogOpener {
 impl LogOpener {
     fn new(validated: Validated, options: &ReadOptions) -> Self {
         let scan = LogScan::new(validated, options);
-        let blocks = Blocks {
-            rate: scan.validated.header.lead_in.sample_rate.get(),
-            start: scan.tracker.anchor().map(|anchor| anchor.realtime),
-            list: Vec::new(),
-        };
+        let rate = scan.validated.header.lead_in.sample_rate.get();
+        let start = scan.tracker.anchor().map(|anchor| anchor.realtime);
+        let blocks = Blocks { rate, start, list: Vec::new() };
         Self { scan, parts: Vec::new(), segments: Vec::new(), blocks, options: options.clone() }
     }
 

@@ -191,14 +191,11 @@ impl Tracker {
         let range = at..at + BLOCK_TIMES_LEN;
         if !is_plausible(block_times) {
             if !self.implausible {
-                note(
-                    &rules::STAMPS_IMPLAUSIBLE,
-                    range,
-                    format!(
-                        "the block times before row {row} are invalid, so its rows get times that continue \
-                         from the previous block"
-                    ),
+                let text = format!(
+                    "the block times before row {row} are invalid, so its rows get times that continue \
+                     from the previous block"
                 );
+                note(&rules::STAMPS_IMPLAUSIBLE, range, text);
             }
             self.implausible = true;
             if let Some(before) = &mut self.before {

@@ -183,17 +183,10 @@ impl BlockScan {
         let (rate, at) = (file.header.lead_in.sample_rate.get(), layout.header);
         let period = i64::try_from(span(layout.block_rows, rate)).ok();
         let period = period.filter(|_| is_checked && rate > 0 && layout.block <= MAX_CHECKED_BLOCK_LEN);
-        Self {
-            layout,
-            period,
-            counted: file.declared,
-            limit: file.rows_to_read().unwrap_or(u64::MAX),
-            at,
-            before: 0,
-            run: BlockRun::from(at),
-            first: None,
-            resync: Resync::new(file.header.lead_in.binary_count.get().into()),
-        }
+        let (counted, limit) = (file.declared, file.rows_to_read().unwrap_or(u64::MAX));
+        let resync = Resync::new(file.header.lead_in.binary_count.get().into());
+        let run = BlockRun::from(at);
+        Self { layout, period, counted, limit, at, before: 0, run, first: None, resync }
     }
 
     /// Returns the current run of blocks, which have no missing or added bytes between them.

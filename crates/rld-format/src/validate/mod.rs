@@ -92,11 +92,8 @@ pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated
     }
     let layout = Layout::of(&header, end, extra);
     if lead_in.sample_rate.get() == 0 && declared != Some(0) {
-        notes.push((
-            &rules::RATE_ZERO,
-            field_range!(0, LeadIn, sample_rate),
-            "the sample rate in the header is 0, so rows have no times".to_owned(),
-        ));
+        let text = "the sample rate in the header is 0, so rows have no times".to_owned();
+        notes.push((&rules::RATE_ZERO, field_range!(0, LeadIn, sample_rate), text));
     }
     let rate = lead_in.sample_rate.get();
     if (1..1000).contains(&rate) && !is_ambient(lead_in, &channels) {
