@@ -44,10 +44,8 @@ impl Scanner {
     pub(super) fn report_head(&mut self, range: Range<u64>, duplicates: u32, corrected_op: Option<u8>) {
         if duplicates > 0 {
             self.diagnostics.push(&rules::DUPLICATE_FIELD, range.clone(), || {
-                format!(
-                    "the record header repeats {}; the last value of each repeated field is used",
-                    count(duplicates, "field")
-                )
+                let fields = count(duplicates, "field");
+                format!("the record header repeats {fields}; the last value of each repeated field is used")
             });
         }
         if let Some(op) = corrected_op {
@@ -150,10 +148,8 @@ impl Section {
                         })
                         .collect();
                     let wrong = wrong.iter().chain(why).take(5).map(String::as_str).collect::<Vec<_>>();
-                    format!(
-                        "the index is ignored, because it does not match the messages: {}",
-                        wrong.join(", ")
-                    )
+                    let wrong = wrong.join(", ");
+                    format!("the index is ignored, because it does not match the messages: {wrong}")
                 });
             }
             IndexState::Exact | IndexState::Empty | IndexState::Encrypted | IndexState::Believed => {}

@@ -227,11 +227,8 @@ fn field(cut: &str) -> Option<FieldText> {
     };
     let of_name = |c: char| c.is_alphanumeric() || c == '_';
     let is_name = |word: &str| !word.is_empty() && word.chars().all(of_name);
-    (ty.split('/').count() <= 2 && ty.split('/').all(is_name) && is_name(name)).then(|| FieldText {
-        ty: ty.to_owned(),
-        array,
-        name: name.to_owned(),
-    })
+    let is_valid = ty.split('/').count() <= 2 && ty.split('/').all(is_name) && is_name(name);
+    is_valid.then(|| FieldText { ty: ty.to_owned(), array, name: name.to_owned() })
 }
 
 #[cfg(test)]

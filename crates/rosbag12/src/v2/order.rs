@@ -191,17 +191,10 @@ impl<'a> MessageMerge<'a> {
             plan.sort_by_key(|number| (chunks[*number].messages.span, *number));
         }
         let max_held = usize_of(reader.options.read.limits.unpacked / ACTIVE_SHARE);
-        Self {
-            reader,
-            loader: reader.loader(plan),
-            scan: ChunkScan::default(),
-            wanted,
-            select: select.clone(),
-            in_file_order,
-            with_head,
-            unknown_records: Vec::new(),
-            active: ActiveChunks { max_held, ..ActiveChunks::default() },
-        }
+        let active = ActiveChunks { max_held, ..ActiveChunks::default() };
+        let (loader, select, scan) = (reader.loader(plan), select.clone(), ChunkScan::default());
+        let unknown_records = Vec::new();
+        Self { reader, loader, scan, wanted, select, in_file_order, with_head, unknown_records, active }
     }
 
     /// Returns the next record. After the last record, returns an error if the index lists messages
