@@ -303,10 +303,8 @@ impl Definitions {
                 // names.
                 let more = names.len().saturating_sub(8);
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                format!(
-                    "format {name} has names with characters that PX4 does not use: {}{more}",
-                    names[..names.len().min(8)].join(", ")
-                )
+                let names = names[..names.len().min(8)].join(", ");
+                format!("format {name} has names with characters that PX4 does not use: {names}{more}")
             });
         }
         if defined != Defined::Repeated && !format.has_canonical_blanks() {
@@ -484,10 +482,8 @@ impl Definitions {
         let subscription = &mut self.subscriptions[series as usize];
         if !std::mem::replace(&mut subscription.range_noted, true) {
             notes.push(&rules::TIMESTAMP_OUT_OF_RANGE, at..at + HEADER_LEN, || {
-                format!(
-                    "a record of {} has no time, because its timestamp is after the year 2262",
-                    topic.name
-                )
+                let name = &topic.name;
+                format!("a record of {name} has no time, because its timestamp is after the year 2262")
             });
         }
     }

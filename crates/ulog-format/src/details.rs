@@ -33,14 +33,9 @@ impl Summary {
             0 => initial.to_string(),
             n => format!("{initial}, {n} changed in the log"),
         };
-        details.push(Detail::new(
-            "params",
-            text,
-            Value::record([
-                ("initial", Value::count(initial)),
-                ("changed", if is_whole { Value::count(changed) } else { Value::Null }),
-            ]),
-        ));
+        let changed = if is_whole { Value::count(changed) } else { Value::Null };
+        let value = Value::record([("initial", Value::count(initial)), ("changed", changed)]);
+        details.push(Detail::new("params", text, value));
         details.push(checked(self.counts.console()));
         if !scanner.appended.reached.is_empty() {
             let offsets = scanner.appended.reached.iter().map(|offset| Value::count(*offset)).collect();

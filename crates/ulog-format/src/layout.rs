@@ -434,14 +434,10 @@ impl Builder {
             return Err(Undecodable::TooLarge("too many levels of nested types"));
         }
         let size = |n: u64| usize::try_from(n).expect("checked above");
-        Ok(Layout {
-            record: Arc::new(self.fields.finish()),
-            full_len: size(self.full_len),
-            trimmed_len: size(self.trimmed_len),
-            timestamp: self.timestamp,
-            leaves: self.leaves,
-            height: self.height,
-        })
+        let (full_len, trimmed_len) = (size(self.full_len), size(self.trimmed_len));
+        let Self { fields, timestamp, leaves, height, .. } = self;
+        let record = Arc::new(fields.finish());
+        Ok(Layout { record, full_len, trimmed_len, timestamp, leaves, height })
     }
 }
 
