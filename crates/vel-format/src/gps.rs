@@ -288,14 +288,9 @@ fn fit(usable: &[&Fix]) -> Option<UtcFit> {
     }
     let all: Vec<i64> = samples.iter().map(|sample| sample.utc).collect();
     let (min, max) = (all.iter().min().copied()?, all.iter().max().copied()?);
-    Some(UtcFit {
-        offset_nanos: lower_median(all)?,
-        bound_nanos: max,
-        spread_nanos: max.saturating_sub(min),
-        drift_ppm: drift(&samples),
-        fixes: samples.len(),
-        unwrapped,
-    })
+    let (offset_nanos, spread_nanos) = (lower_median(all)?, max.saturating_sub(min));
+    let (drift_ppm, fixes) = (drift(&samples), samples.len());
+    Some(UtcFit { offset_nanos, bound_nanos: max, spread_nanos, drift_ppm, fixes, unwrapped })
 }
 
 fn lower_median(mut values: Vec<i64>) -> Option<i64> {
