@@ -136,12 +136,10 @@ fn signed(data_type: &DataType) -> Option<DataType> {
 /// Returns an error if the schema lacks a column of the batch, or has this column with a narrower
 /// type.
 pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<RecordBatch, ScaleError> {
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     if batch.schema_ref().fields() == schema.fields() {
-        return Ok(RecordBatch::try_new_with_options(
-            Arc::clone(schema),
-            batch.columns().to_vec(),
-            &RecordBatchOptions::new().with_row_count(Some(batch.num_rows())),
-        )?);
+        let columns = batch.columns().to_vec();
+        return Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?);
     }
     let own = batch.schema();
     let lacks = |field: &&FieldRef| counterpart(field.name(), own.fields(), schema.fields()).is_none();
@@ -155,16 +153,13 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<
     let column = |field: &FieldRef| match counterpart(field.name(), schema.fields(), own.fields()) {
         None => Ok(new_null_array(field.data_type(), batch.num_rows())),
         Some(index) => widened(batch.column(index), field.data_type()).ok_or_else(|| {
-            let have = batch.column(index).data_type();
+            let (name, have, want) = (field.name(), batch.column(index).data_type(), field.data_type());
             ScaleError::Columns(format!(
-                "{uri}: column {} has type {have}, but the schema has type {}",
-                field.name(),
-                field.data_type()
+                "{uri}: column {name} has type {have}, but the schema has type {want}"
             ))
         }),
     };
     let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
