@@ -95,14 +95,9 @@ impl Decoder {
                     AnyLog::Rosbag(bag) if with_publisher => Some(bag.publisher(&record)),
                     _ => None,
                 };
-                Some(value.map(|value| DecodedRecord {
-                    topic: record.topic.id.index(),
-                    t_ns: record.time.map(|time| time.nanos),
-                    offset: record.offset,
-                    seq: record.seq,
-                    value,
-                    publisher,
-                }))
+                let (topic, t_ns) = (record.topic.id.index(), record.time.map(|time| time.nanos));
+                let (offset, seq) = (record.offset, record.seq);
+                Some(value.map(|value| DecodedRecord { topic, t_ns, offset, seq, value, publisher }))
             });
             let Some(decoded) = decoded else { break };
             piece.push_back(decoded);

@@ -330,12 +330,9 @@ impl Run<'_> {
     /// Adds the files of a pack to the lake, and counts the logs of the pack.
     fn commit(&mut self, packed: &Packed) -> Result<(), ScaleError> {
         for row in packed.logs.iter().filter(|row| row.failed_worker()) {
-            let quarantined = Quarantined {
-                uri: row.uri.clone(),
-                sha256: row.sha256.clone(),
-                attempts: MAX_ATTEMPTS,
-                why: row.error.clone().unwrap_or_default(),
-            };
+            let (uri, sha256) = (row.uri.clone(), row.sha256.clone());
+            let why = row.error.clone().unwrap_or_default();
+            let quarantined = Quarantined { uri, sha256, attempts: MAX_ATTEMPTS, why };
             write_json(&self.lake.quarantine().join(format!("{}.json", row.id)), &quarantined)?;
         }
         for split in commit(self.lake, self.lock, packed)? {
