@@ -74,10 +74,8 @@ impl Calibration {
             return Ok(Self { version: 2, time, channels });
         }
         let file = CalibrationV1::ref_from_bytes(bytes).map_err(|_| {
-            refuse(format!(
-                "it has {} bytes and no magic number %RLC, but version 1 has 104 bytes",
-                bytes.len()
-            ))
+            let len = bytes.len();
+            refuse(format!("it has {len} bytes and no magic number %RLC, but version 1 has 104 bytes"))
         })?;
         Ok(Self { version: 1, time: file.time.get(), channels: of(&POSITIONS_V1, &file.offset, &file.scale) })
     }

@@ -106,19 +106,13 @@ fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
     let range = LEAD_IN_LEN..LEAD_IN_LEN + comment.len() as u64;
     let text = up_to_nul(comment);
     if version.comment_has_nul && !comment.is_empty() && text.len() == comment.len() {
-        let text = format!(
-            "the comment of {} does not end with a NUL byte; it is read completely",
-            count(comment.len(), "byte")
-        );
+        let bytes = count(comment.len(), "byte");
+        let text = format!("the comment of {bytes} does not end with a NUL byte; it is read completely");
         notes.push((&rules::COMMENT_WITHOUT_NUL, range.clone(), text));
     }
     if text.iter().any(|byte| !(0x20..0x7f).contains(byte) && !byte.is_ascii_whitespace()) {
-        notes.push((
-            &rules::COMMENT_NOT_ASCII,
-            range,
-            "the comment contains bytes that are not printable ASCII, which are replaced on output"
-                .to_owned(),
-        ));
+        let text = "the comment contains bytes that are not printable ASCII, which are replaced on output";
+        notes.push((&rules::COMMENT_NOT_ASCII, range, text.to_owned()));
     }
 }
 
@@ -129,40 +123,26 @@ fn length_note(reading: usize, lead_in: &LeadIn, comment_len: usize) -> Option<N
     let (size, field) = (lead_in.header_size(), u64::from(lead_in.header_length.get()));
     let header_length = field_range!(0, LeadIn, header_length);
     let comment_length = field_range!(0, LeadIn, comment_length);
-    Some(match reading {
+    let text = match reading {
         0 if field == size => return None,
-        0 if field == size % (1 << 16) => (
-            &rules::HEADER_LENGTH,
-            header_length,
-            format!(
-                "the header has {size} bytes, but its length field states {field}; the correct length is used"
-            ),
+        0 if field == size % (1 << 16) => format!(
+            "the header has {size} bytes, but its length field states {field}; the correct length is used"
         ),
-        0 => (
-            &rules::HEADER_LENGTH,
-            header_length,
-            format!(
-                "the header length field states {field} bytes, but the comment and channels need {size}, \
-                 which is used"
-            ),
+        0 => format!(
+            "the header length field states {field} bytes, but the comment and channels need {size}, \
+             which is used"
         ),
-        1 => (
-            &rules::HEADER_LENGTH,
-            comment_length,
-            format!(
-                "the comment length of {} contradicts the header length of {field} bytes, which is used",
-                count(stated, "byte")
-            ),
+        1 => format!(
+            "the comment length of {} contradicts the header length of {field} bytes, which is used",
+            count(stated, "byte")
         ),
-        _ => (
-            &rules::COMMENT_EXCESS,
-            comment_length,
-            format!(
-                "the comment has {}, but its length field states {stated}; the correct length is used",
-                count(comment_len, "byte")
-            ),
+        _ => format!(
+            "the comment has {}, but its length field states {stated}; the correct length is used",
+            count(comment_len, "byte")
         ),
-    })
+    };
+    let rule = if reading < 2 { &rules::HEADER_LENGTH } else { &rules::COMMENT_EXCESS };
+    Some((rule, if reading == 0 { header_length } else { comment_length }, text))
 }
 
 /// Returns the file version. If the magic number is damaged, the version can only be determined

@@ -330,13 +330,9 @@ impl Backend for RldReader {
         let line = |channel: &Channel| {
             let link = channel.valid.map(|bit| format!(" valid={}", reader.channels()[bit].name));
             let kind = if channel.is_binary { "binary" } else { "analog" };
-            format!(
-                "{kind} {} {} scale={}{}\n",
-                channel.name,
-                channel.unit,
-                channel.scale,
-                link.unwrap_or_default()
-            )
+            let link = link.unwrap_or_default();
+            let Channel { name, unit, scale, .. } = channel;
+            format!("{kind} {name} {unit} scale={scale}{link}\n")
         };
         Some(reader.channels().iter().map(line).collect())
     }

@@ -54,16 +54,9 @@ impl LogScan {
         for (rule, range, text) in &validated.notes {
             diagnostics.push(rule, range.clone(), || text.clone());
         }
-        Self {
-            tracker: Tracker::new(&validated.header.lead_in),
-            row_checks: RowChecks::new(&validated, table.as_ref()),
-            validated,
-            table,
-            topic,
-            part: 0,
-            base: 0,
-            diagnostics,
-        }
+        let tracker = Tracker::new(&validated.header.lead_in);
+        let row_checks = RowChecks::new(&validated, table.as_ref());
+        Self { validated, table, topic, part: 0, base: 0, tracker, row_checks, diagnostics }
     }
 
     /// Adds a diagnostic about a byte range of the current file.

@@ -301,23 +301,13 @@ impl RldReader {
     fn rows_of_blocks(&self, bytes: &Range<u64>) -> Vec<Range<u64>> {
         let Some(layout) = self.table.as_ref().map(|table| &table.layout) else { return Vec::new() };
         let of_segment = |segment: &Segment| {
-            let blocks = layout.blocks(segment.rows);
-            let base = self.parts[segment.part].base;
-            let before = |at: u64| {
-                // Binary search for the first block that starts at `at` or later.
-                let (mut low, mut high) = (0, blocks);
-                while low < high {
-                    let middle = low.midpoint(high);
-                    if base.saturating_add(segment.block_at(layout, middle)) < at {
-                        low = middle + 1;
-                    } else {
-                        high = middle;
-                    }
-                }
-                low
+            let start = self.parts[segment.part].base + segment.at;
+            // First row of the first block that starts at `at` or later.
+            let row = |at: u64| {
+                let block = at.saturating_sub(start).div_ceil(layout.block);
+                segment.row + block.saturating_mul(layout.block_rows).min(segment.rows)
             };
-            let row = |block: u64| segment.row + (block.saturating_mul(layout.block_rows)).min(segment.rows);
-            row(before(bytes.start))..row(before(bytes.end))
+            row(bytes.start)..row(bytes.end)
         };
         self.segments.iter().map(of_segment).filter(|rows| !rows.is_empty()).collect()
     }

@@ -103,12 +103,8 @@ impl<'a> Row<'a> {
 impl Decode for Table {
     fn fields<'a>(&'a self, topic: &Topic, payload: &'a [u8]) -> Result<Fields<'a>> {
         if payload.len() != self.layout.row {
-            let why = format!(
-                "the row has {} bytes, but rows of {} have {}",
-                payload.len(),
-                topic.name,
-                self.layout.row
-            );
+            let (len, name, row) = (payload.len(), &topic.name, self.layout.row);
+            let why = format!("the row has {len} bytes, but rows of {name} have {row}");
             return Err(Error::new(crate::wire::INFO.id, ErrorKind::Malformed, None, why));
         }
         let row = Row::new(payload, self);

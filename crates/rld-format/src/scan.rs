@@ -191,15 +191,9 @@ struct LogOpener {
 impl LogOpener {
     fn new(validated: Validated, options: &ReadOptions) -> Self {
         let scan = LogScan::new(validated, options);
-        let (lead_in, version) = (&scan.validated.header.lead_in, scan.validated.version.number);
-        let rate = lead_in.sample_rate.get();
-        let late = clock::latency(version, rate, lead_in.data_block_size.get().into());
-        let blocks = Blocks {
-            rate,
-            start: scan.tracker.anchor().map(|anchor| anchor.realtime),
-            latency: i64::try_from(late).unwrap_or_default(),
-            list: Vec::new(),
-        };
+        let rate = scan.validated.header.lead_in.sample_rate.get();
+        let start = scan.tracker.anchor().map(|anchor| anchor.realtime);
+        let blocks = Blocks { rate, start, list: Vec::new() };
         Self { scan, parts: Vec::new(), segments: Vec::new(), blocks, options: options.clone() }
     }
 

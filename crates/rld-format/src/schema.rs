@@ -115,13 +115,11 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
             );
         } else if unit.is_binary() != is_binary {
             let kind = if is_binary { "binary" } else { "analog" };
-            note(
-                &rules::KIND_MISMATCH,
-                format!(
-                    "{subject} has the unit {unit}, but is read as {kind}, because it is among the {kind} \
-                     channels"
-                ),
+            let text = format!(
+                "{subject} has the unit {unit}, but is read as {kind}, because it is among the {kind} \
+                 channels"
             );
+            note(&rules::KIND_MISMATCH, text);
         }
         let (valid, wrong) = match link(record, header.channels.len(), version) {
             Ok(Some(target)) if target >= binary => {
@@ -131,20 +129,16 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
             Err(raw) => (None, Some(format!("{raw}, which does not exist"))),
         };
         if let Some(wrong) = wrong {
-            note(
-                &rules::BAD_LINK,
-                format!("{subject} links to channel {wrong}, so all its values count as valid"),
-            );
+            let text = format!("{subject} links to channel {wrong}, so all its values count as valid");
+            note(&rules::BAD_LINK, text);
         }
         let scale = if is_binary { 0 } else { record.scale.get() };
         if Scale::new(scale).is_none() {
-            note(
-                &rules::SCALE_REFUSED,
-                format!(
-                    "{subject} has the unsupported scale 10^{scale}, so its values are returned as unscaled \
-                     integers"
-                ),
+            let text = format!(
+                "{subject} has the unsupported scale 10^{scale}, so its values are returned as unscaled \
+                 integers"
             );
+            note(&rules::SCALE_REFUSED, text);
         }
         let size = if is_binary { 0 } else { usize::from(record.data_size.get()) };
         list.push(Channel { name: name.into(), unit, scale, size, valid, is_binary });
@@ -162,13 +156,11 @@ fn unique_name(
 ) -> String {
     let mut name = record.name_text();
     if !is_printable(&record.name) {
-        note(
-            &rules::NAME_CORRUPT,
-            format!(
-                "the name {name:?} of channel {number} had bytes that are not printable ASCII, which were \
-                 replaced"
-            ),
+        let text = format!(
+            "the name {name:?} of channel {number} had bytes that are not printable ASCII, which were \
+             replaced"
         );
+        note(&rules::NAME_CORRUPT, text);
     }
     if name == "BME280_preas" {
         note(
@@ -179,13 +171,11 @@ fn unique_name(
     }
     let unique = names.assign(&name);
     if unique != name {
-        note(
-            &rules::NAME_REPEATED,
-            format!(
-                "channel {number} has the same name as an earlier channel, {name:?}, and is renamed to \
-                 {unique:?}"
-            ),
+        let text = format!(
+            "channel {number} has the same name as an earlier channel, {name:?}, and is renamed to \
+             {unique:?}"
         );
+        note(&rules::NAME_REPEATED, text);
     }
     unique
 }

@@ -104,16 +104,14 @@ fn details(result: &ReadResult<'_>) -> Vec<Detail> {
 }
 
 fn sample_rate(rate: u16) -> Detail {
-    Detail::new(
-        "rate",
-        format!("{rate} nominal, {:.2} true", true_rate(rate)),
-        Value::record([
-            ("nominal_hz", Value::UInt(rate.into(), 16)),
-            ("true_hz", Value::F64(true_rate(rate))),
-            ("period_ns_numerator", Value::count(TRUE_SECOND.unsigned_abs())),
-            ("period_ns_denominator", Value::count(rate.into())),
-        ]),
-    )
+    let true_rate = true_rate(rate);
+    let value = Value::record([
+        ("nominal_hz", Value::UInt(rate.into(), 16)),
+        ("true_hz", Value::F64(true_rate)),
+        ("period_ns_numerator", Value::count(TRUE_SECOND.unsigned_abs())),
+        ("period_ns_denominator", Value::count(rate.into())),
+    ]);
+    Detail::new("rate", format!("{rate} nominal, {true_rate:.2} true"), value)
 }
 
 fn block_sizes(result: &ReadResult<'_>) -> Detail {

@@ -247,13 +247,11 @@ impl<R: Read + Send> LogStream for RldStream<R> {
     }
 
     fn info(&self) -> LogInfo {
+        let block_rows = self.header().lead_in.data_block_size.get().into();
         state::info(&ReadResult {
             scan: &self.scan,
             size: self.input.source.window().end(),
-            last_rows: state::last_rows(
-                self.scan.topic.count,
-                self.header().lead_in.data_block_size.get().into(),
-            ),
+            last_rows: state::last_rows(self.scan.topic.count, block_rows),
             parts: 1,
             is_whole: true,
             report: None,

@@ -108,14 +108,11 @@ impl RowChecks {
             && let Some(DirtyBits { binary, untrusted }) = self.dirty.take()
         {
             let words = 4 * (binary as u64 / 32 + 1);
-            note(
-                &rules::DIRTY_BITS,
-                at..at + words,
-                format!(
-                    "row {number} has bits set that belong to no channel (word {word:#010x}, {binary} \
-                     binary channels); they are ignored"
-                ),
+            let text = format!(
+                "row {number} has bits set that belong to no channel (word {word:#010x}, {binary} \
+                 binary channels); they are ignored"
             );
+            note(&rules::DIRTY_BITS, at..at + words, text);
             if !untrusted.is_empty() {
                 let text = format!(
                     "the range bits of {} are unreliable; to use the measured values instead, call rovelog \

@@ -360,12 +360,8 @@ impl BlockTimes {
             let nsec = i64::try_from(time.rem_euclid(1_000_000_000)).ok()?;
             Some((I64Le::new(sec), I64Le::new(nsec)))
         };
-        let (unix, boot) = (split(realtime)?, split(monotonic)?);
-        Some(Self {
-            realtime_sec: unix.0,
-            realtime_nsec: unix.1,
-            monotonic_sec: boot.0,
-            monotonic_nsec: boot.1,
-        })
+        let (realtime_sec, realtime_nsec) = split(realtime)?;
+        let (monotonic_sec, monotonic_nsec) = split(monotonic)?;
+        Some(Self { realtime_sec, realtime_nsec, monotonic_sec, monotonic_nsec })
     }
 }

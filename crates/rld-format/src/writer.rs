@@ -115,11 +115,9 @@ impl LogSpec {
         if version.comment_is_padded {
             comment.resize(comment.len().next_multiple_of(4), 0);
         }
-        if comment.len() as u64 > u64::from(COMMENT_MAX) {
-            return Err(RldError::not_writable(format!(
-                "the comment has {} bytes, which is too long",
-                comment.len()
-            )));
+        let len = comment.len() as u64;
+        if len > u64::from(COMMENT_MAX) {
+            return Err(RldError::not_writable(format!("the comment has {len} bytes, which is too long")));
         }
         // The channel table must have all binary channels before the analog ones.
         let binary = self.channels.iter().take_while(|channel| channel.unit.is_binary()).count();
@@ -174,21 +172,16 @@ impl LogSpec {
             return refuse("its name must have 1 to 16 bytes, none of them NUL".to_owned());
         }
         name[..bytes.len()].copy_from_slice(bytes);
+        let number = version.number;
         let unit = match channel.unit {
             Unit::Undefined if !version.unit_zero_is_unitless => 0,
             Unit::Unitless if !version.unit_zero_is_unitless => {
-                return refuse(format!(
-                    "file version {} has no code for values without a unit",
-                    version.number
-                ));
+                return refuse(format!("file version {number} has no code for values without a unit"));
             }
             unit => unit.code(),
         };
         if unit > version.last_unit && unit != u32::MAX {
-            return refuse(format!(
-                "file version {} does not support the unit {}",
-                version.number, channel.unit
-            ));
+            return refuse(format!("file version {number} does not support the unit {}", channel.unit));
         }
         if !is_binary && !matches!(channel.size, 1 | 2 | 4 | 8) {
             return refuse(format!("its values have {} bytes", channel.size));
@@ -232,14 +225,12 @@ pub fn encode_row(layout: &Layout, words: &[u32], values: &[i64], out: &mut Vec<
     for (slot, value) in layout.slots.iter().zip(values) {
         // Shifting the value to the left and back drops the upper bits. If this changes the value,
         // it does not fit.
-        let unused = 64 - 8 * slot.size;
+        let size = slot.size;
+        let unused = 64 - 8 * size;
         if value << unused >> unused != *value {
-            return Err(RldError::not_writable(format!(
-                "value {value} does not fit into {} bytes",
-                slot.size
-            )));
+            return Err(RldError::not_writable(format!("value {value} does not fit into {size} bytes")));
         }
-        out.extend(&value.to_le_bytes()[..slot.size]);
+        out.extend(&value.to_le_bytes()[..size]);
     }
     Ok(())
 }
@@ -311,11 +302,8 @@ impl<W: Write> RldWriter<W> {
     pub(crate) fn copy_block(&mut self, block_times: &BlockTimes, rows: &[u8]) -> Result<(), RldError> {
         let count = (rows.len() / self.layout.row) as u64;
         if !rows.len().is_multiple_of(self.layout.row) || count == 0 || count > self.layout.block_rows {
-            let most = self.layout.block_rows;
-            return Err(RldError::not_writable(format!(
-                "{} bytes are not a block of 1 to {most} rows",
-                rows.len()
-            )));
+            let (len, most) = (rows.len(), self.layout.block_rows);
+            return Err(RldError::not_writable(format!("{len} bytes are not a block of 1 to {most} rows")));
         }
         self.start_block(block_times, count)?;
         Ok(self.out.write_all(rows)?)

@@ -28,13 +28,6 @@ fn number(value: &Value) -> Option<i64> {
     }
 }
 
-fn text(value: Option<&Value>) -> String {
-    match value {
-        Some(Value::Text(text)) => text.clone(),
-        _ => String::new(),
-    }
-}
-
 /// Converts a message into a console line. The time of the line is the time in the message header.
 /// If the header has no time, the time of recording is used.
 fn line(value: &Value, recorded: Option<Timestamp>, offset: u64) -> Option<Text> {
@@ -45,8 +38,9 @@ fn line(value: &Value, recorded: Option<Timestamp>, offset: u64) -> Option<Text>
     // A time of 0 in a ROS message header means that the time was not set.
     let own = part("sec").zip(part("nsec")).map(|(sec, nsec)| nanos(sec, nsec)).filter(|nanos| *nanos > 0);
     let time = recorded.map(|time| own.map_or(time, |nanos| Timestamp::new(nanos, time.clock)));
-    let line = Text::new(time, offset, level, text(value.get("msg")));
-    let source = text(value.get("name"));
+    let text = |name| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let line = Text::new(time, offset, level, text("msg"));
+    let source = text("name");
     Some(if source.is_empty() { line } else { line.with_source(source) })
 }
 

@@ -39,40 +39,32 @@ pub(crate) struct OldRecord<'a> {
     pub(crate) end: u64,
 }
 
-/// Result of testing whether a message record starts at an offset.
+/// Result of testing whether a message record or a line of text starts at an offset.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum OldProbe<'a> {
-    Good(OldRecord<'a>),
-    /// A message record that is truncated at the end of the file.
+pub(crate) enum OldProbe<T> {
+    Good(T),
+    /// A message record or line that is truncated at the end of the file.
     Cut,
-    /// Bytes that are not a message record.
+    /// Bytes that are not a message record or line.
     Bad,
 }
 
-/// Result of testing whether a line of text starts at an offset.
-enum Line<'a> {
-    /// Text of the line without its LF, and the offset of the next line.
-    Text(&'a [u8], u64),
-    /// A line that is truncated at the end of the file.
-    Cut,
-    /// Bytes that are not a line of text.
-    Bad,
-}
-
-fn line(window: Window<'_>, at: u64) -> Result<Line<'_>, NeedMore> {
+/// Tests whether a line of text starts at offset `at`. Returns the text of the line without its LF,
+/// and the offset of the next line.
+fn line(window: Window<'_>, at: u64) -> Result<OldProbe<(&[u8], u64)>, NeedMore> {
     let is_text = |bytes: &[u8]| bytes.iter().all(|byte| *byte >= 0x20);
     let mut len = 256;
     loop {
         let bytes = window.upto(at, len)?;
         if let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
-            let line = &bytes[..end];
-            return Ok(if is_text(line) { Line::Text(line, at + end as u64 + 1) } else { Line::Bad });
+            let found = (&bytes[..end], at + end as u64 + 1);
+            return Ok(if is_text(found.0) { OldProbe::Good(found) } else { OldProbe::Bad });
         }
         if (bytes.len() as u64) < len {
-            return Ok(if is_text(bytes) { Line::Cut } else { Line::Bad });
+            return Ok(if is_text(bytes) { OldProbe::Cut } else { OldProbe::Bad });
         }
         if len >= MAX_LINE {
-            return Ok(Line::Bad);
+            return Ok(OldProbe::Bad);
         }
         // The window grows in steps. Lines are short, so a stream should not wait for many bytes.
         len *= 4;
@@ -89,41 +81,34 @@ pub(crate) fn probe<'a>(
     at: u64,
     version: Version,
     table: &'a Table,
-) -> Result<OldProbe<'a>, NeedMore> {
-    let (topic, md5, ty, behind) = match version {
-        Version::V0 => match table.topics.first() {
-            Some(one) => (&*one.topic, &*one.md5, &*one.ty, at),
-            None => return Ok(OldProbe::Bad),
-        },
-        Version::V1_0 => {
-            let (topic, behind) = match line(window, at)? {
-                Line::Text(topic, behind) => (topic, behind),
-                Line::Cut => return Ok(OldProbe::Cut),
-                Line::Bad => return Ok(OldProbe::Bad),
-            };
-            let Some(number) = table.by_name.get(topic) else { return Ok(OldProbe::Bad) };
-            let known = &table.topics[*number];
-            (topic, &*known.md5, &*known.ty, behind)
-        }
-        _ => {
-            let mut lines = [&[][..]; 3];
-            let mut behind = at;
-            for (number, slot) in lines.iter_mut().enumerate() {
-                let (text, next) = match line(window, behind)? {
-                    Line::Text(text, next) => (text, next),
-                    Line::Cut => return Ok(OldProbe::Cut),
-                    Line::Bad => return Ok(OldProbe::Bad),
-                };
-                // The md5 sum is the only line with a fixed form, so most damage is detected here.
-                if number == 1 && !is_md5(text) {
-                    return Ok(OldProbe::Bad);
-                }
-                (*slot, behind) = (text, next);
-            }
-            let [topic, md5, ty] = lines;
-            (topic, md5, ty, behind)
-        }
+) -> Result<OldProbe<OldRecord<'a>>, NeedMore> {
+    let count = match version {
+        Version::V0 => 0,
+        Version::V1_0 => 1,
+        _ => 3,
     };
+    let mut lines = [&[][..]; 3];
+    let mut behind = at;
+    for (number, slot) in lines[..count].iter_mut().enumerate() {
+        match line(window, behind)? {
+            OldProbe::Good(found) => (*slot, behind) = found,
+            OldProbe::Cut => return Ok(OldProbe::Cut),
+            OldProbe::Bad => return Ok(OldProbe::Bad),
+        }
+        // The md5 sum is the only line with a fixed form, so most damage is detected here.
+        if number == 1 && !is_md5(slot) {
+            return Ok(OldProbe::Bad);
+        }
+    }
+    if count < lines.len() {
+        let known = match version {
+            Version::V0 => table.topics.first(),
+            _ => table.by_name.get(lines[0]).map(|number| &table.topics[*number]),
+        };
+        let Some(known) = known else { return Ok(OldProbe::Bad) };
+        lines = [&known.topic, &known.md5, &known.ty];
+    }
+    let [topic, md5, ty] = lines;
     let Some(stamp) = window.view::<OldStamp>(behind)? else { return Ok(OldProbe::Cut) };
     let end = behind + size_of::<OldStamp>() as u64 + u64::from(stamp.data_len.get());
     if window.slice(at, end)?.is_none() {
@@ -142,7 +127,7 @@ pub(crate) fn table(
     let mut at = from;
     let mut count = 1;
     if version == Version::V1_0 {
-        let Line::Text(digits, behind) = line(window, at)? else { return Ok(None) };
+        let OldProbe::Good((digits, behind)) = line(window, at)? else { return Ok(None) };
         let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.trim().parse::<u64>().ok());
         let Some(number) = number.filter(|number| *number <= MAX_TOPICS) else { return Ok(None) };
         (count, at) = (number, behind);
@@ -151,7 +136,7 @@ pub(crate) fn table(
     for _ in 0..count {
         let mut lines = [&[][..]; 3];
         for slot in &mut lines {
-            let Line::Text(text, behind) = line(window, at)? else { return Ok(None) };
+            let OldProbe::Good((text, behind)) = line(window, at)? else { return Ok(None) };
             (*slot, at) = (text, behind);
         }
         let [topic, md5, ty] = lines;

@@ -13,8 +13,7 @@ use rovelog_core::{Bytes, LogInfo, Record, Select, Timestamp, Topic};
 
 use crate::error::BagError;
 use crate::index::{Cursor, Index, RecordRef, payload};
-use crate::message::usize_of;
-use crate::message::{MessageRef, Publisher};
+use crate::message::{MessageRef, Publisher, usize_of};
 use crate::options::BagOptions;
 use crate::scan::{Scanner, Step};
 use crate::sections::{Differences, Section};
@@ -249,12 +248,8 @@ impl BagReader {
             let message = record.message?;
             let count = &mut counts[message.connection as usize];
             *count += 1;
-            let place = Place {
-                time: message.time(),
-                offset: message.at,
-                topic: message.connection,
-                seq: *count - 1,
-            };
+            let (time, seq) = (message.time(), *count - 1);
+            let place = Place { time, offset: message.at, topic: message.connection, seq };
             Some(self.record_of(place, message.payload(&self.bytes)))
         }))
     }

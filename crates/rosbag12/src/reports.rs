@@ -44,10 +44,8 @@ impl Scanner {
     pub(super) fn report_head(&mut self, range: Range<u64>, duplicates: u32, corrected_op: Option<u8>) {
         if duplicates > 0 {
             self.diagnostics.push(&rules::DUPLICATE_FIELD, range.clone(), || {
-                format!(
-                    "the record header repeats {}; the last value of each repeated field is used",
-                    count(duplicates, "field")
-                )
+                let fields = count(duplicates, "field");
+                format!("the record header repeats {fields}; the last value of each repeated field is used")
             });
         }
         if let Some(op) = corrected_op {
@@ -88,17 +86,11 @@ impl Scanner {
             self.finish_times();
         }
     }
-
-    /// Reports a range of bytes that is not read. `rule` is the diagnostic.
-    pub(super) fn report_lost_bytes(&mut self, range: Range<u64>, rule: &'static Rule) {
-        let (last, tables) = (self.position.last, &self.tables);
-        self.diagnostics.push(rule, range.clone(), || loss_message(rule, range, last, tables));
-    }
 }
 
 /// Returns the text of the diagnostic for lost bytes in `range`. `last` is the record before these
 /// bytes.
-fn loss_message(rule: &Rule, range: Range<u64>, last: LastRecord, tables: &Tables) -> String {
+pub(super) fn loss_message(rule: &Rule, range: Range<u64>, last: LastRecord, tables: &Tables) -> String {
     let bytes = count(range.end - range.start, "byte");
     let at = range.start;
     if rule == &rules::CUT {
@@ -156,10 +148,8 @@ impl Section {
                         })
                         .collect();
                     let wrong = wrong.iter().chain(why).take(5).map(String::as_str).collect::<Vec<_>>();
-                    format!(
-                        "the index is ignored, because it does not match the messages: {}",
-                        wrong.join(", ")
-                    )
+                    let wrong = wrong.join(", ");
+                    format!("the index is ignored, because it does not match the messages: {wrong}")
                 });
             }
             IndexState::Exact | IndexState::Empty | IndexState::Encrypted | IndexState::Believed => {}

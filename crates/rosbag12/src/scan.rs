@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use rovelog_core::format::SEARCH_LEN;
 use rovelog_core::internal::layout::Fit;
 use rovelog_core::internal::scan::{NeedMore, Scan, Window};
-use rovelog_core::internal::text;
-use rovelog_core::internal::text::escape_bytes;
+use rovelog_core::internal::text::{self, escape_bytes};
 use rovelog_core::{Clock, DataSpan, Diagnostics, Rule};
 
 use crate::diagnostics as rules;
@@ -20,6 +19,7 @@ use crate::message::{MessageRef, Publisher};
 use crate::old::{self, OldProbe, OldRecord};
 use crate::options::BagOptions;
 use crate::position::{DamagedRange, LastRecord, Position, TimeOrder};
+use crate::reports::loss_message;
 use crate::sections::{MAX_SECTIONS, Section};
 use crate::shapes::{Head, MatchedHeader};
 use crate::start;
@@ -456,12 +456,9 @@ impl Scanner {
                 });
             }
         }
-        self.position.damage = Some(DamagedRange {
-            start: self.position.at,
-            claimed,
-            cut,
-            search: Search::from(self.position.at + 1),
-        });
+        let start = self.position.at;
+        let search = Search::from(start + 1);
+        self.position.damage = Some(DamagedRange { start, claimed, cut, search });
         self.search(window)
     }
 
@@ -529,8 +526,10 @@ impl Scanner {
         offsets.next(window, start)
     }
 
+    /// Reports a range of bytes that is not read, and skips it. `rule` is the diagnostic.
     fn report_loss(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
-        self.report_lost_bytes(at..end, rule);
+        let (last, tables) = (self.position.last, &self.tables);
+        self.diagnostics.push(rule, at..end, || loss_message(rule, at..end, last, tables));
         self.position.last = LastRecord::Other;
         self.position.at = end;
         Step::Lost { at, end, rule }

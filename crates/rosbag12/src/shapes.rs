@@ -103,12 +103,8 @@ pub(crate) struct Shapes {
 
 impl Default for Shapes {
     fn default() -> Self {
-        Self {
-            list: Vec::new(),
-            slots: Box::new([u32::MAX; SLOTS]),
-            by_template: HashMap::new(),
-            scratch: Vec::new(),
-        }
+        let slots = Box::new([u32::MAX; SLOTS]);
+        Self { list: Vec::new(), slots, by_template: HashMap::new(), scratch: Vec::new() }
     }
 }
 
@@ -199,13 +195,8 @@ impl Shape {
         if bytes.len() - (head as usize) < len as usize {
             return None;
         }
-        Some(MatchedHeader {
-            shape: number,
-            sec: number_at(self.sec_at)?,
-            nsec: number_at(self.nsec_at)?,
-            head,
-            len,
-        })
+        let (sec, nsec) = (number_at(self.sec_at)?, number_at(self.nsec_at)?);
+        Some(MatchedHeader { shape: number, sec, nsec, head, len })
     }
 }
 

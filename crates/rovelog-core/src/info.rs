@@ -4,9 +4,10 @@ use crate::internal::packed;
 use crate::{Clock, DataSpan, Diagnostics, Ledger, Outside, Rule, Timestamp, UtcOffset, Value};
 
 /// State of a log: whether the whole log could be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum State {
     /// Every byte of the log was read.
+    #[default]
     Complete,
     /// Parts of a remote file were not read. The parts that were read are intact.
     NotChecked,
@@ -30,7 +31,7 @@ impl State {
 
 /// The summary of a log, with the same fields for every format. Information that exists in only one
 /// format is in [`details`](Self::details).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct LogInfo {
     /// Version of the log's format in the notation of the format, such as `1`.
@@ -71,22 +72,7 @@ pub struct LogInfo {
 impl LogInfo {
     /// Returns the summary of an empty log of `size` bytes.
     pub fn new(version: impl Into<String>, size: u64) -> Self {
-        Self {
-            version: version.into(),
-            dialect: None,
-            size,
-            state: State::Complete,
-            start: None,
-            end: None,
-            data: None,
-            utc: None,
-            records: 0,
-            unread: 0,
-            at_least: false,
-            problems: 0,
-            lost: Ledger::default(),
-            details: Vec::new(),
-        }
+        Self { version: version.into(), size, ..Self::default() }
     }
 
     /// Sets the state, the number of problems and the lost bytes from the diagnostics of the log.

@@ -222,14 +222,6 @@ pub(crate) fn raise_as(py: Python<'_>, class: &'static str, error: &Error, path:
     // log.
     let next = error.next.as_deref().map(|next| in_python(next).replace("FILE", path.unwrap_or("FILE")));
     let message = in_python(&error.to_string()).into_owned();
-    ExceptionBuilder {
-        class,
-        message,
-        offset: error.offset,
-        format: Some(error.format),
-        path,
-        next,
-        errno: None,
-    }
-    .raise(py)
+    let (offset, format) = (error.offset, Some(error.format));
+    ExceptionBuilder { class, message, offset, format, path, next, errno: None }.raise(py)
 }

@@ -97,11 +97,8 @@ impl Options {
         if let Some(name) = &self.model {
             let unknown = || {
                 let names = Model::ALL.map(Model::name).join(", ");
-                ExceptionBuilder::new(
-                    "UnsupportedError",
-                    format!("the model {name} is unknown; the models are {names}"),
-                )
-                .raise(py)
+                let what = format!("the model {name} is unknown; the models are {names}");
+                ExceptionBuilder::new("UnsupportedError", what).raise(py)
             };
             options.velodyne.model = Some(Model::by_name(name).ok_or_else(unknown)?);
         }

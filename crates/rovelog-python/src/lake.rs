@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rovelog::core::internal::parallel::lock;
-use rovelog_scale::lake::{Lake, NoAnswer, Options, Progress, Worker, ingest};
+use rovelog_scale::lake::{Failure, Lake, Options, Progress, Worker, ingest};
 
 use crate::scale::run;
 
@@ -50,7 +50,7 @@ pub(crate) fn lake_ingest(
         Python::attach(|py| {
             // An exception must end `lake_ingest`, so no further task is started.
             if lock(&abort_in_engine).is_some() {
-                return Err(NoAnswer::Stopped("the run was stopped".to_owned()));
+                return Err(Failure::Stopped("the run was stopped".to_owned()));
             }
             let answer = call.bind(py).call1((task,)).and_then(|answer| answer.extract::<String>());
             answer.map_err(|error| {
@@ -58,10 +58,10 @@ pub(crate) fn lake_ingest(
                 // An ordinary exception means that the worker failed. `KeyboardInterrupt` is not a
                 // subclass of `Exception`, so Ctrl-C ends `lake_ingest`.
                 if error.is_instance_of::<PyException>(py) {
-                    return NoAnswer::Ended(why);
+                    return Failure::Ended(why);
                 }
                 lock(&abort_in_engine).get_or_insert(error);
-                NoAnswer::Stopped(why)
+                Failure::Stopped(why)
             })
         })
     };

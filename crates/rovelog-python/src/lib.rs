@@ -47,54 +47,32 @@ mod _core {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
-    use crate::cli::{diff, main};
-    #[pymodule_export]
-    use crate::compat::pyulog::{ulog_header, ulog_messages, ulog_rows, ulog_subscriptions};
-    #[pymodule_export]
-    use crate::compat::rocketlogger::{
-        rld_block_times, rld_header, rld_join, rld_matrix, rld_raw, rld_times,
+    use crate::{
+        cli::{diff, main},
+        compat::pyulog::{ulog_header, ulog_messages, ulog_rows, ulog_subscriptions},
+        compat::rocketlogger::{rld_block_times, rld_header, rld_join, rld_matrix, rld_raw, rld_times},
+        compat::rosbag::{BagMessages, bag_messages, bag_types},
+        compat::stamp::{Duration, Time},
+        errors::panic_on_purpose,
+        export::{export_kind, export_logger_csv, export_names, export_records, export_tables},
+        findings::log_findings,
+        lake::{lake_answer, lake_ingest},
+        memory::{Leaf, Memory},
+        methods::formats,
+        output::{PartialFile, next_step},
+        plot::plot_svg,
+        python_terms::in_python_for_tests,
+        reader::Reader,
+        records::{_message, Message, Messages},
+        rld::{rld_currents, rld_energy, rld_merged},
+        rosbag::bag_connections,
+        scale::{ScaleSchema, SplitRows, scale_divide, scale_find, scale_read, scale_schema},
+        signal::{
+            check_regular_rows, duration_ns, log_time_of, signal_events, signal_join, signal_values, unix_of,
+            utc_ns,
+        },
+        table::{Batches, Table},
+        ulog::{ulog_dropouts, ulog_events, ulog_infos, ulog_modes, ulog_parameters},
+        vel::{vel_image, vel_images, vel_revolutions},
     };
-    #[pymodule_export]
-    use crate::compat::rosbag::{BagMessages, bag_messages, bag_types};
-    #[pymodule_export]
-    use crate::compat::stamp::{Duration, Time};
-    #[pymodule_export]
-    use crate::errors::panic_on_purpose;
-    #[pymodule_export]
-    use crate::export::{export_kind, export_logger_csv, export_names, export_records, export_tables};
-    #[pymodule_export]
-    use crate::findings::log_findings;
-    #[pymodule_export]
-    use crate::lake::{lake_answer, lake_ingest};
-    #[pymodule_export]
-    use crate::memory::{Leaf, Memory};
-    #[pymodule_export]
-    use crate::methods::formats;
-    #[pymodule_export]
-    use crate::output::{PartialFile, next_step};
-    #[pymodule_export]
-    use crate::plot::plot_svg;
-    #[pymodule_export]
-    use crate::python_terms::in_python_for_tests;
-    #[pymodule_export]
-    use crate::reader::Reader;
-    #[pymodule_export]
-    use crate::records::{_message, Message, Messages};
-    #[pymodule_export]
-    use crate::rld::{rld_currents, rld_energy, rld_merged};
-    #[pymodule_export]
-    use crate::rosbag::bag_connections;
-    #[pymodule_export]
-    use crate::scale::{ScaleSchema, SplitRows, scale_divide, scale_find, scale_read, scale_schema};
-    #[pymodule_export]
-    use crate::signal::{
-        check_regular_rows, duration_ns, log_time_of, signal_events, signal_join, signal_values, unix_of,
-        utc_ns,
-    };
-    #[pymodule_export]
-    use crate::table::{Batches, Table};
-    #[pymodule_export]
-    use crate::ulog::{ulog_dropouts, ulog_events, ulog_infos, ulog_modes, ulog_parameters};
-    #[pymodule_export]
-    use crate::vel::{vel_image, vel_images, vel_revolutions};
 }

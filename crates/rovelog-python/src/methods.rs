@@ -364,16 +364,8 @@ impl Reader {
     fn problems(&self, py: Python<'_>) -> PyResult<Vec<(&str, &str, &str, u64, u64, Cow<'_, str>, &str)>> {
         let log = self.whole_log(py)?;
         let rows = self.run(py, || Ok(log.diagnostics().list()))?.iter().map(|found| {
-            let (rule, range) = (found.rule, &found.range);
-            (
-                rule.code,
-                rule.name,
-                rule.severity.name(),
-                range.start,
-                range.end,
-                in_python(&found.message),
-                rule.meaning,
-            )
+            let (rule, range, message) = (found.rule, &found.range, in_python(&found.message));
+            (rule.code, rule.name, rule.severity.name(), range.start, range.end, message, rule.meaning)
         });
         Ok(rows.collect())
     }

@@ -96,14 +96,9 @@ impl Decoder {
                     AnyLog::Rosbag(bag) if with_publisher => Some(bag.publisher(&record)),
                     _ => None,
                 };
-                Some(value.map(|value| DecodedRecord {
-                    topic: record.topic.id.index(),
-                    t_ns: record.time.map(|time| time.nanos),
-                    offset: record.offset,
-                    seq: record.seq,
-                    value,
-                    publisher,
-                }))
+                let (topic, t_ns) = (record.topic.id.index(), record.time.map(|time| time.nanos));
+                let (offset, seq) = (record.offset, record.seq);
+                Some(value.map(|value| DecodedRecord { topic, t_ns, offset, seq, value, publisher }))
             });
             let Some(decoded) = decoded else { break };
             piece.push_back(decoded);
@@ -169,11 +164,8 @@ impl Messages {
         let log = reader.log_for(py, select)?;
         let names = log.topics().iter().map(|topic| PyString::new(py, &topic.name).unbind()).collect();
         let cell = reader.run(py, || Ok(Cell::new(Arc::clone(&log), |log| log.intact_records(select))))?;
-        let state = ReadState {
-            ready: Piece::new(),
-            decoder: Some(Decoder { cell, raw, with_publisher }),
-            pieces: None,
-        };
+        let decoder = Some(Decoder { cell, raw, with_publisher });
+        let state = ReadState { ready: Piece::new(), decoder, pieces: None };
         Ok(Self { state: Mutex::new(state), names, origin: reader.origin.clone(), log })
     }
 

@@ -98,10 +98,8 @@ pub(crate) fn resolve(
     // The expression or name is invalid only for this topic. It is valid for another topic of this
     // log, or needs several topics.
     if Signals::new(&**reader.log).find(text).is_ok() {
-        let raise = ExceptionBuilder::new(
-            "FieldNotFound",
-            format!("{text} also uses topics other than {}", topic.name),
-        );
+        let what = format!("{text} also uses topics other than {}", topic.name);
+        let raise = ExceptionBuilder::new("FieldNotFound", what);
         let raise = raise.in_format(reader.log.format().id, reader.origin.path());
         return Err(raise.next(format!("compute it for the whole log: log.signals({text:?})")).raise(py));
     }

@@ -31,14 +31,8 @@ pub(crate) fn bag_connections(
     let both = bag.connections().iter().zip(bag.topics());
     let rows = both.map(|(found, topic)| {
         let (name, ty, md5) = (text(&found.topic), text(&found.ty), text(&found.md5));
-        (
-            name,
-            ty,
-            md5,
-            found.latched(),
-            bag.callerids(topic),
-            bag.own(topic).ok().and_then(rovelog::TopicRef::definition),
-        )
+        let definition = bag.own(topic).ok().and_then(rovelog::TopicRef::definition);
+        (name, ty, md5, found.latched(), bag.callerids(topic), definition)
     });
     reader.origin.checked(py, || Ok(rows.collect()))
 }

@@ -125,13 +125,8 @@ impl Batches {
         reader: &Reader,
         batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
     ) -> Self {
-        let format = reader.log.format().id;
-        Self {
-            remaining: Mutex::new(Box::new(batches)),
-            format,
-            origin: reader.origin.clone(),
-            log: reader.loaded_log(),
-        }
+        let (format, origin, log) = (reader.log.format().id, reader.origin.clone(), reader.loaded_log());
+        Self { remaining: Mutex::new(Box::new(batches)), format, origin, log }
     }
 }
 

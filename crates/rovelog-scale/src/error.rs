@@ -9,6 +9,9 @@ use arrow_schema::ArrowError;
 use rovelog::ErrorKind;
 use rovelog_export::ExportError;
 
+#[cfg(feature = "lake")]
+use crate::lake::Failure;
+
 /// An error that occurred while work was divided into splits, while logs were read, or while logs
 /// were added to a lake.
 #[derive(Debug, thiserror::Error)]
@@ -54,40 +57,30 @@ pub enum ScaleError {
     /// them.
     #[error("a worker process failed: {0}")]
     Worker(String),
-    /// Another program is writing to the lake.
-    #[error("{0}")]
-    Busy(String),
     /// Columns could not be converted or written.
     #[error(transparent)]
     Export(#[from] ExportError),
 }
 
-/// The cause why logs could not be added to a lake. It shows whether another attempt can succeed.
-#[cfg(feature = "lake")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Blame {
-    /// The cause is the log, which fails whenever it is read.
-    Log,
-    /// The cause is the place from which the log is read, such as the network or the machine.
-    Source,
-    /// The cause is the place to which the lake is written.
-    Lake,
-}
-
 impl ScaleError {
-    /// Returns the cause of the error. Only an error whose cause is the source can be temporary.
+    /// Returns the failure of a worker that this error causes.
     #[cfg(feature = "lake")]
-    pub(crate) fn blame(&self) -> Blame {
+    pub(crate) fn failure(&self) -> Failure {
+        let why = self.to_string();
         match self {
             Self::Log { error, .. } | Self::Export(ExportError::Log(error)) => match error.kind {
-                ErrorKind::Io | ErrorKind::InvalidArgument | ErrorKind::PartlyRead => Blame::Source,
-                _ => Blame::Log,
+                // The cause is the place from which the log is read, such as the network or the
+                // machine, so the error can be temporary.
+                ErrorKind::Io | ErrorKind::InvalidArgument | ErrorKind::PartlyRead => Failure::Unread(why),
+                _ => Failure::Refused(why),
             },
-            Self::Changed { .. } => Blame::Source,
+            Self::Changed { .. } => Failure::Unread(why),
             // The file name comes from the name of a topic, so another attempt would fail, too.
-            Self::Lake { error, .. } if error.kind() == io::ErrorKind::InvalidFilename => Blame::Log,
-            Self::Lake { .. } | Self::Export(ExportError::Io(_)) => Blame::Lake,
-            _ => Blame::Log,
+            Self::Lake { error, .. } if error.kind() == io::ErrorKind::InvalidFilename => {
+                Failure::Refused(why)
+            }
+            Self::Lake { .. } | Self::Export(ExportError::Io(_)) => Failure::Stopped(why),
+            _ => Failure::Refused(why),
         }
     }
 

@@ -68,13 +68,9 @@ impl Split {
                 None => PartForm::Whole(rest, *size, *changed_us),
             }
         };
-        let form = SplitForm {
-            rovelog_split: VERSION,
-            ordinal: self.ordinal,
-            wanted: self.wanted.clone(),
-            base: base.to_owned(),
-            parts: self.parts.iter().map(form).collect(),
-        };
+        let parts = self.parts.iter().map(form).collect();
+        let (wanted, base) = (self.wanted.clone(), base.to_owned());
+        let form = SplitForm { rovelog_split: VERSION, ordinal: self.ordinal, wanted, base, parts };
         serde_json::to_string(&form).expect("texts and numbers are JSON")
     }
 

@@ -150,11 +150,9 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<
     let column = |field: &FieldRef| match counterpart(field.name(), schema.fields(), own.fields()) {
         None => Ok(new_null_array(field.data_type(), batch.num_rows())),
         Some(index) => widened(batch.column(index), field.data_type()).ok_or_else(|| {
-            let have = batch.column(index).data_type();
+            let (name, have, want) = (field.name(), batch.column(index).data_type(), field.data_type());
             ScaleError::Columns(format!(
-                "{uri}: column {} has type {have}, but the schema has type {}",
-                field.name(),
-                field.data_type()
+                "{uri}: column {name} has type {have}, but the schema has type {want}"
             ))
         }),
     };

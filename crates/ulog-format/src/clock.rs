@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use rovelog_core::internal::wire::{U16Le, U32Le};
 use rovelog_core::{Clock, Timestamp};
 
-use crate::definitions::{RowShape, RowTime};
+use crate::definitions::RowShape;
 use crate::layout::TimeWidth;
 use crate::utc::YEAR_2000;
 use crate::wire::number;
@@ -184,7 +184,7 @@ impl LogClock {
     #[inline]
     pub(crate) fn row(&mut self, shape: RowShape, row: &[u8]) -> RowMicros {
         match shape.time {
-            RowTime::Field(TimeWidth::U64Micros) => {
+            Some(TimeWidth::U64Micros) => {
                 let Some(micros) = shape.plain_time(row) else { return RowMicros::None };
                 if self.is_unplaced {
                     return RowMicros::None;
@@ -202,8 +202,8 @@ impl LogClock {
                 }
                 RowMicros::At(micros)
             }
-            RowTime::Field(width) => self.narrow(shape, width, row),
-            RowTime::None => RowMicros::None,
+            Some(width) => self.narrow(shape, width, row),
+            None => RowMicros::None,
         }
     }
 
@@ -259,7 +259,7 @@ fn stored(shape: RowShape, width: TimeWidth, row: &[u8]) -> Option<(u64, u64)> {
 /// They disagree if the time of the row was out of range. Such a row is sorted by the log time, so
 /// `micros` is the log time.
 pub(crate) fn is_time_of(shape: RowShape, row: &[u8], micros: u64) -> bool {
-    let RowTime::Field(width) = shape.time else { return false };
+    let Some(width) = shape.time else { return false };
     stored(shape, width, row).is_some_and(|(value, period)| micros % period == value % period)
 }
 
@@ -273,7 +273,7 @@ mod tests {
             full_len: 8,
             trimmed_len: 8,
             time_at: 0,
-            time: RowTime::Field(width),
+            time: Some(width),
             flags: RowShape::SPECIAL_TIME,
         };
         let mut clock = LogClock::new(start);

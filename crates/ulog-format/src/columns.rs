@@ -123,7 +123,7 @@ struct Indexed<'a> {
 
 impl<'a> ColumnBatches<'a> {
     fn new(reader: &'a UlogReader, mut builders: Builders) -> Self {
-        let select = builders.select();
+        let select = &builders.select;
         let partial = select.start.is_some() || select.end.is_some() || select.blocks.is_some();
         let pass = if reader.is_indexed() || partial {
             if let Some(moved) = reader.boundaries().iter().find(|boundary| boundary.shift > 0) {
@@ -149,7 +149,7 @@ impl<'a> ColumnBatches<'a> {
         {
             self.builders.copy(&reader.bytes);
         }
-        self.builders.reserve_for_parts(PARTS)
+        self.builders.reserve_for_parts()
     }
 }
 
@@ -158,7 +158,7 @@ impl Iterator for ColumnBatches<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(batch) = self.builders.pop() {
+            if let Some(batch) = self.builders.ready.pop_front() {
                 return Some(batch);
             }
             let more = match &mut self.pass {
@@ -219,7 +219,7 @@ impl Indexed<'_> {
             self.wanted = reader.topics().iter().map(|topic| builders.wants(topic)).collect();
         }
         if self.cursor.is_none() {
-            let select = builders.select();
+            let select = &builders.select;
             let Some(block) = self.blocks.clone().find(|block| self.is_wanted(*block, select)) else {
                 return false;
             };
@@ -316,7 +316,7 @@ impl<R: Read> Iterator for StreamBatches<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(batch) = self.builders.pop() {
+            if let Some(batch) = self.builders.ready.pop_front() {
                 return Some(batch);
             }
             if self.done {
@@ -341,10 +341,10 @@ impl<R: Read> Iterator for StreamBatches<R> {
 const MAX_PENDING_ROWS: usize = 1024;
 
 /// A record batch with the topic of its rows.
-pub(crate) type Batch = Result<(TopicId, RecordBatch), ArrowError>;
+type Batch = Result<(TopicId, RecordBatch), ArrowError>;
 
 /// Creates the columns of all selected topics.
-pub(crate) struct Builders {
+struct Builders {
     select: Select,
     /// The only selected topic. If this is set, the topics in `select` are ignored.
     only: Option<TopicId>,
@@ -371,7 +371,7 @@ enum Slot {
 }
 
 /// Creates the columns of one topic.
-pub(crate) struct Builder {
+struct Builder {
     topic: TopicId,
     columns: FixedBuilder,
     /// Offsets of the rows that were recorded since rows were last copied.
@@ -384,18 +384,14 @@ pub(crate) struct Builder {
 }
 
 impl Builders {
-    pub(crate) fn new(select: &Select, only: Option<TopicId>, batch_rows: usize) -> Self {
+    fn new(select: &Select, only: Option<TopicId>, batch_rows: usize) -> Self {
         let windowed = select.start.is_some() || select.end.is_some();
         let (select, slots, ready) = (select.clone(), Vec::new(), VecDeque::new());
         Self { select, only, windowed, slots, ready, batch_rows, moved_from: usize::MAX }
     }
 
-    pub(crate) fn select(&self) -> &Select {
-        &self.select
-    }
-
     /// Returns `true` if a topic is selected.
-    pub(crate) fn wants(&self, topic: &Topic) -> bool {
+    fn wants(&self, topic: &Topic) -> bool {
         self.only.map_or_else(|| self.select.keeps_topic(topic), |only| only == topic.id)
     }
 
@@ -409,7 +405,7 @@ impl Builders {
 
     /// Records the row whose message starts at the index `at` in `data`, if the row is selected.
     #[inline]
-    pub(crate) fn row(&mut self, definitions: &Definitions, data: &[u8], at: usize, row: RowInfo) {
+    fn row(&mut self, definitions: &Definitions, data: &[u8], at: usize, row: RowInfo) {
         if self.windowed && !self.select.keeps_time(row.time.in_order(row.now)) {
             return;
         }
@@ -433,7 +429,7 @@ impl Builders {
     /// Creates the columns of a topic. Returns `None` if the topic is not selected or cannot be
     /// decoded.
     #[cold]
-    pub(crate) fn column_for(&mut self, definitions: &Definitions, series: u32) -> Option<&mut Builder> {
+    fn column_for(&mut self, definitions: &Definitions, series: u32) -> Option<&mut Builder> {
         let topic = &definitions.topics[series as usize];
         let builder = if self.wants(topic) {
             // A topic that cannot be decoded has no rows, so it needs no columns.
@@ -457,52 +453,44 @@ impl Builders {
         }
     }
 
-    fn included(&mut self) -> impl Iterator<Item = &mut Builder> {
-        self.slots.iter_mut().filter_map(|slot| match slot {
-            Slot::Included(builder) => Some(&mut **builder),
-            _ => None,
-        })
-    }
-
     /// Copies the recorded rows from `data` to the columns, and creates batches from columns with
     /// enough rows.
-    pub(crate) fn copy(&mut self, data: &[u8]) {
-        let mut ready = std::mem::take(&mut self.ready);
-        let batch_rows = self.batch_rows;
-        for builder in self.included() {
+    fn copy(&mut self, data: &[u8]) {
+        for builder in included(&mut self.slots) {
             if !builder.starts.is_empty() {
                 builder.copy(data);
             }
-            if builder.columns.rows() >= batch_rows {
-                ready.push_back(builder.finish());
+            if builder.columns.rows() >= self.batch_rows {
+                self.ready.push_back(builder.finish());
             }
         }
-        self.ready = ready;
     }
 
-    /// Reserves memory for the rest of the log. The estimate assumes that each of the `parts` parts
-    /// of the log contains as many rows as the first part.
-    pub(crate) fn reserve_for_parts(&mut self, parts: usize) -> Result<(), ArrowError> {
-        for builder in self.included() {
+    /// Reserves memory for the rest of the log. The estimate assumes that each of the [`PARTS`] of
+    /// the log contains as many rows as the first part.
+    fn reserve_for_parts(&mut self) -> Result<(), ArrowError> {
+        for builder in included(&mut self.slots) {
             // Adds a quarter to the estimate, because the parts of a log differ. Memory that is
             // reserved but not used costs nothing, whereas growing a column copies it.
-            let rows = builder.columns.rows().saturating_mul(parts);
+            let rows = builder.columns.rows().saturating_mul(PARTS);
             builder.columns.reserve(rows.saturating_add(rows / 4)).map_err(no_memory)?;
         }
         Ok(())
     }
 
     /// Creates batches from the rows that remain in the columns.
-    pub(crate) fn flush(&mut self) {
-        let mut ready = std::mem::take(&mut self.ready);
-        ready.extend(self.included().filter(|builder| builder.columns.rows() > 0).map(Builder::finish));
-        self.ready = ready;
+    fn flush(&mut self) {
+        let rest = included(&mut self.slots).filter(|builder| builder.columns.rows() > 0);
+        self.ready.extend(rest.map(Builder::finish));
     }
+}
 
-    /// Returns the next complete batch, or `None` if no batch is complete.
-    pub(crate) fn pop(&mut self) -> Option<Batch> {
-        self.ready.pop_front()
-    }
+/// Returns the builders of the included topics.
+fn included(slots: &mut [Slot]) -> impl Iterator<Item = &mut Builder> {
+    slots.iter_mut().filter_map(|slot| match slot {
+        Slot::Included(builder) => Some(&mut **builder),
+        _ => None,
+    })
 }
 
 impl Builder {

@@ -54,17 +54,11 @@ pub(crate) struct RowShape {
     pub(crate) trimmed_len: u16,
     /// Offset of the timestamp from the start of the row.
     pub(crate) time_at: u16,
-    pub(crate) time: RowTime,
+    /// Type of the timestamp in a row, or `None` if rows have no timestamp.
+    pub(crate) time: Option<TimeWidth>,
     /// Combination of the flag constants of this type, such as [`NOTE`](Self::NOTE). It is 0 for
     /// the rows of most topics.
     pub(crate) flags: u8,
-}
-
-/// Type of the timestamp in a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RowTime {
-    None,
-    Field(TimeWidth),
 }
 
 impl RowShape {
@@ -80,14 +74,8 @@ impl RowShape {
     pub(crate) const SPECIAL_TIME: u8 = 16;
 
     /// The shape that is stored for message ids without a subscription.
-    pub(crate) const VACANT: Self = Self {
-        series: 0,
-        full_len: 0,
-        trimmed_len: 0,
-        time_at: 0,
-        time: RowTime::None,
-        flags: Self::UNKNOWN,
-    };
+    pub(crate) const VACANT: Self =
+        Self { series: 0, full_len: 0, trimmed_len: 0, time_at: 0, time: None, flags: Self::UNKNOWN };
 
     /// Returns the properties of the rows of a subscription. `series` is the number of the topic.
     pub(crate) fn of(series: u32, type_name: &str, subscription: &Subscription) -> Self {
@@ -96,13 +84,11 @@ impl RowShape {
         };
         let trimmed_len = u16::try_from(layout.trimmed_len).expect("a layout fits a message");
         let (time_at, time) = match layout.timestamp {
-            Some(field) => {
-                (u16::try_from(field.offset).expect("within the row"), RowTime::Field(field.width))
-            }
-            None => (0, RowTime::None),
+            Some(field) => (u16::try_from(field.offset).expect("within the row"), Some(field.width)),
+            None => (0, None),
         };
         let mut flags = 0;
-        if time != RowTime::Field(TimeWidth::U64Micros) {
+        if time != Some(TimeWidth::U64Micros) {
             flags |= Self::SPECIAL_TIME | Self::NOTE;
         }
         if utc::GpsFields::of(type_name, &layout.record).is_some() {
@@ -121,13 +107,13 @@ impl RowShape {
 
     /// Returns `true` if the timestamp of the rows has fewer than 64 bits.
     pub(crate) fn is_narrow(self) -> bool {
-        matches!(self.time, RowTime::Field(width) if width != TimeWidth::U64Micros)
+        matches!(self.time, Some(width) if width != TimeWidth::U64Micros)
     }
 
     /// Returns the timestamp of a row in microseconds, or `None` if the topic has no 64-bit
     /// timestamp.
     pub(crate) fn plain_time(self, row: &[u8]) -> Option<u64> {
-        if self.time != RowTime::Field(TimeWidth::U64Micros) {
+        if self.time != Some(TimeWidth::U64Micros) {
             return None;
         }
         wire::number::<U64Le>(row, self.time_at.into()).map(U64Le::get)
@@ -317,10 +303,8 @@ impl Definitions {
                 // names.
                 let more = names.len().saturating_sub(8);
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                format!(
-                    "format {name} has names with characters that PX4 does not use: {}{more}",
-                    names[..names.len().min(8)].join(", ")
-                )
+                let names = names[..names.len().min(8)].join(", ");
+                format!("format {name} has names with characters that PX4 does not use: {names}{more}")
             });
         }
         if defined != Defined::Repeated && !format.has_canonical_blanks() {
@@ -498,10 +482,8 @@ impl Definitions {
         let subscription = &mut self.subscriptions[series as usize];
         if !std::mem::replace(&mut subscription.range_noted, true) {
             notes.push(&rules::TIMESTAMP_OUT_OF_RANGE, at..at + HEADER_LEN, || {
-                format!(
-                    "a record of {} has no time, because its timestamp is after the year 2262",
-                    topic.name
-                )
+                let name = &topic.name;
+                format!("a record of {name} has no time, because its timestamp is after the year 2262")
             });
         }
     }
@@ -525,11 +507,11 @@ impl Definitions {
             return;
         }
         match time {
-            RowTime::None => notes.push(&rules::NO_TIMESTAMP, range, || {
+            None => notes.push(&rules::NO_TIMESTAMP, range, || {
                 format!("topic {} has no timestamp field, so its records have no time", topic.name)
             }),
-            RowTime::Field(TimeWidth::U64Micros) => {}
-            RowTime::Field(width) => notes.push(&rules::NARROW_TIMESTAMP, range, || {
+            Some(TimeWidth::U64Micros) => {}
+            Some(width) => notes.push(&rules::NARROW_TIMESTAMP, range, || {
                 let bits = match width {
                     TimeWidth::U8Millis => 8,
                     TimeWidth::U16Micros => 16,

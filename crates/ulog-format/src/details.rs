@@ -33,14 +33,9 @@ impl Summary {
             0 => initial.to_string(),
             n => format!("{initial}, {n} changed in the log"),
         };
-        details.push(Detail::new(
-            "params",
-            text,
-            Value::record([
-                ("initial", Value::count(initial)),
-                ("changed", if is_whole { Value::count(changed) } else { Value::Null }),
-            ]),
-        ));
+        let changed = if is_whole { Value::count(changed) } else { Value::Null };
+        let value = Value::record([("initial", Value::count(initial)), ("changed", changed)]);
+        details.push(Detail::new("params", text, value));
         details.push(checked(self.counts.console()));
         if !scanner.appended.reached.is_empty() {
             let offsets = scanner.appended.reached.iter().map(|offset| Value::count(*offset)).collect();
@@ -99,18 +94,13 @@ impl Summary {
             .flatten()
             .collect();
         let value = |name| self.facts.get(name).cloned().unwrap_or(Value::Null);
-        (!text.is_empty()).then(|| {
-            Detail::new(
-                "software",
-                text.join(" "),
-                Value::record([
-                    ("name", value("sys_name")),
-                    ("release", release.clone().map_or(Value::Null, Value::Text)),
-                    ("commit", value("ver_sw")),
-                    ("branch", value("ver_sw_branch")),
-                ]),
-            )
-        })
+        let values = Value::record([
+            ("name", value("sys_name")),
+            ("release", release.clone().map_or(Value::Null, Value::Text)),
+            ("commit", value("ver_sw")),
+            ("branch", value("ver_sw_branch")),
+        ]);
+        (!text.is_empty()).then(|| Detail::new("software", text.join(" "), values))
     }
 
     fn system(&self) -> Option<Detail> {
@@ -137,15 +127,12 @@ impl MessageCounts {
             0 => "none".to_owned(),
             n => format!("{n}, total {seconds:.3} s, longest {} ms", self.longest_millis),
         };
-        Detail::new(
-            "dropouts",
-            text,
-            Value::record([
-                ("count", Value::count(self.dropouts)),
-                ("total_ms", Value::count(self.dropped_millis)),
-                ("longest_ms", Value::count(self.longest_millis.into())),
-            ]),
-        )
+        let value = Value::record([
+            ("count", Value::count(self.dropouts)),
+            ("total_ms", Value::count(self.dropped_millis)),
+            ("longest_ms", Value::count(self.longest_millis.into())),
+        ]);
+        Detail::new("dropouts", text, value)
     }
 
     fn console(&self) -> Detail {
@@ -153,11 +140,8 @@ impl MessageCounts {
         let by_level: Vec<_> = names.iter().zip(self.levels).filter(|(_, n)| *n > 0).collect();
         let text: Vec<_> = by_level.iter().map(|(name, n)| format!("{n} {name}")).collect();
         let text = if text.is_empty() { "none".to_owned() } else { text.join(", ") };
-        Detail::new(
-            "messages",
-            text,
-            Value::record(by_level.iter().map(|(name, n)| (**name, Value::count(*n)))),
-        )
+        let value = Value::record(by_level.iter().map(|(name, n)| (**name, Value::count(*n))));
+        Detail::new("messages", text, value)
     }
 }
 

@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use rovelog_core::{LogReader, Timestamp, TopicId};
 
+use crate::clock::nanos_of;
 use crate::reader::UlogReader;
 use crate::scan::RowInfo;
 use crate::wire::{self, Message, kind};
@@ -144,15 +145,8 @@ impl UlogReader {
             let gap = micros.saturating_sub(from);
             let missing = ((gap + period / 2) / period).saturating_sub(1);
             if missing > 0 {
-                let nanos = crate::clock::nanos_of;
-                let topic = TopicId(row.series);
-                losses.push(DropoutLoss {
-                    topic,
-                    dropout: seen,
-                    gap: nanos(gap),
-                    period: nanos(period),
-                    missing,
-                });
+                let (topic, gap, period) = (TopicId(row.series), nanos_of(gap), nanos_of(period));
+                losses.push(DropoutLoss { topic, dropout: seen, gap, period, missing });
             }
         }
         losses.sort_by_key(|loss| (loss.dropout, loss.topic));

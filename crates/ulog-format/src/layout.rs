@@ -154,29 +154,26 @@ impl Formats {
         self.budget += 4 * payload.len() as u64;
         let text = std::str::from_utf8(payload).expect("FormatText accepts only UTF-8");
         let is_new = !self.earlier.is_empty() && self.earlier.remove(format.name);
-        match self.texts.get(format.name) {
-            Some(known) if **known == *text => {
-                if is_new {
-                    Defined::New
-                } else {
-                    Defined::Repeated
-                }
-            }
-            known => {
-                let defined = if known.is_some() && !is_new { Defined::Redefined } else { Defined::New };
-                if known.is_some() {
-                    // All layouts are removed, because any of them may contain the redefined type.
-                    self.layouts.clear();
-                }
-                // A format may have failed because this type was missing, so all failures are
-                // removed.
-                if !self.failed.is_empty() {
-                    self.failed = HashMap::new();
-                }
-                self.texts.insert(format.name.to_owned(), text.into());
-                defined
-            }
+        let known = self.texts.get(format.name);
+        let is_same = known.is_some_and(|known| **known == *text);
+        let defined = match known {
+            Some(_) if is_same && !is_new => Defined::Repeated,
+            Some(_) if !is_new => Defined::Redefined,
+            _ => Defined::New,
+        };
+        if is_same {
+            return defined;
         }
+        if known.is_some() {
+            // All layouts are removed, because any of them may contain the redefined type.
+            self.layouts.clear();
+        }
+        // A format may have failed because this type was missing, so all failures are removed.
+        if !self.failed.is_empty() {
+            self.failed = HashMap::new();
+        }
+        self.texts.insert(format.name.to_owned(), text.into());
+        defined
     }
 
     /// Starts another log in the same file. The first definition of a name in this log is new, even
@@ -437,14 +434,10 @@ impl Builder {
             return Err(Undecodable::TooLarge("too many levels of nested types"));
         }
         let size = |n: u64| usize::try_from(n).expect("checked above");
-        Ok(Layout {
-            record: Arc::new(self.fields.finish()),
-            full_len: size(self.full_len),
-            trimmed_len: size(self.trimmed_len),
-            timestamp: self.timestamp,
-            leaves: self.leaves,
-            height: self.height,
-        })
+        let (full_len, trimmed_len) = (size(self.full_len), size(self.trimmed_len));
+        let Self { fields, timestamp, leaves, height, .. } = self;
+        let record = Arc::new(fields.finish());
+        Ok(Layout { record, full_len, trimmed_len, timestamp, leaves, height })
     }
 }
 

@@ -74,10 +74,8 @@ pub(crate) fn locate(window: Window<'_>, search: Search) -> Result<Result<Start,
         && message.is_none_or(|message| at <= message)
         && let Some(header) = window.view::<FileHeader>(at)?
     {
-        let damage = format!(
-            "the header starts at byte {at}, after {} that do not belong to the log",
-            count(at, "byte")
-        );
+        let before = count(at, "byte");
+        let damage = format!("the header starts at byte {at}, after {before} that do not belong to the log");
         return Ok(Ok(Start { header: *header, at, first: at + FLAG_BITS_AT, damage: Some(damage) }));
     }
     Ok(match message {

@@ -481,10 +481,8 @@ impl Scanner {
         self.diagnostics.push(rule, at..end, || match invalid {
             Some(InvalidMessage { why: Some(why), .. }) => why,
             Some(InvalidMessage { msg_type, .. }) if rule == &rules::BAD_MESSAGE => {
-                format!(
-                    "a '{}' message is lost, because its payload is not valid for this type",
-                    msg_type.escape_ascii()
-                )
+                let letter = msg_type.escape_ascii();
+                format!("a '{letter}' message is lost, because its payload is not valid for this type")
             }
             Some(InvalidMessage { msg_type, end: claimed, .. }) if rule == &rules::CUT => format!(
                 "a '{}' message of {} is lost, because it is truncated {} before its end",

@@ -14,43 +14,31 @@ pub(crate) enum Basic {
     Char,
 }
 
+/// Names of the basic types in definitions.
+const NAMES: [(&str, Basic); 12] = [
+    ("int8_t", Basic::Scalar(Scalar::Int8)),
+    ("uint8_t", Basic::Scalar(Scalar::UInt8)),
+    ("int16_t", Basic::Scalar(Scalar::Int16)),
+    ("uint16_t", Basic::Scalar(Scalar::UInt16)),
+    ("int32_t", Basic::Scalar(Scalar::Int32)),
+    ("uint32_t", Basic::Scalar(Scalar::UInt32)),
+    ("int64_t", Basic::Scalar(Scalar::Int64)),
+    ("uint64_t", Basic::Scalar(Scalar::UInt64)),
+    ("float", Basic::Scalar(Scalar::Float32)),
+    ("double", Basic::Scalar(Scalar::Float64)),
+    ("bool", Basic::Scalar(Scalar::Bool)),
+    ("char", Basic::Char),
+];
+
 impl Basic {
     /// Parses the name of a basic type, such as `uint64_t` or `char`.
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        Some(Self::Scalar(match name {
-            "int8_t" => Scalar::Int8,
-            "uint8_t" => Scalar::UInt8,
-            "int16_t" => Scalar::Int16,
-            "uint16_t" => Scalar::UInt16,
-            "int32_t" => Scalar::Int32,
-            "uint32_t" => Scalar::UInt32,
-            "int64_t" => Scalar::Int64,
-            "uint64_t" => Scalar::UInt64,
-            "float" => Scalar::Float32,
-            "double" => Scalar::Float64,
-            "bool" => Scalar::Bool,
-            "char" => return Some(Self::Char),
-            _ => return None,
-        }))
+        NAMES.iter().find(|(known, _)| *known == name).map(|(_, basic)| *basic)
     }
 
-    /// Returns the name by which definitions refer to the type. This is the inverse of
-    /// [`parse`](Self::parse).
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Scalar(Scalar::Int8) => "int8_t",
-            Self::Scalar(Scalar::UInt8) => "uint8_t",
-            Self::Scalar(Scalar::Int16) => "int16_t",
-            Self::Scalar(Scalar::UInt16) => "uint16_t",
-            Self::Scalar(Scalar::Int32) => "int32_t",
-            Self::Scalar(Scalar::UInt32) => "uint32_t",
-            Self::Scalar(Scalar::Int64) => "int64_t",
-            Self::Scalar(Scalar::UInt64) => "uint64_t",
-            Self::Scalar(Scalar::Float32) => "float",
-            Self::Scalar(Scalar::Float64) => "double",
-            Self::Scalar(Scalar::Bool) => "bool",
-            Self::Char => "char",
-        }
+    /// Returns the name by which definitions refer to the type.
+    pub(crate) fn name(self) -> &'static str {
+        NAMES.iter().find(|(_, basic)| *basic == self).map_or("", |(name, _)| name)
     }
 
     /// Returns the size in bytes of a value of this type in a row.

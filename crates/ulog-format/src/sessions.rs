@@ -289,10 +289,8 @@ impl SessionDetector {
                 });
             } else {
                 notes.push(&rules::CLOCK_RESTARTS, at..at + HEADER_LEN, || {
-                    format!(
-                        "the clock restarts at byte {at}; the part after it has {records}{}",
-                        span(session)
-                    )
+                    let span = span(session);
+                    format!("the clock restarts at byte {at}; the part after it has {records}{span}")
                 });
             }
         }

@@ -119,7 +119,7 @@ pub(crate) struct MessageCounts {
 }
 
 /// Statistics of a log, or of the part of a log that was scanned so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Summary {
     /// Statistics of each topic, by topic number.
     stats: Vec<Stats>,
@@ -141,17 +141,7 @@ pub(crate) struct Summary {
 
 impl Summary {
     pub(crate) fn new(utc_start: Option<i64>) -> Self {
-        Self {
-            stats: Vec::new(),
-            counts: MessageCounts::default(),
-            facts: BTreeMap::new(),
-            gps: GpsClock::default(),
-            boot_times: vec![None],
-            detector: SessionDetector::default(),
-            is_aligned: false,
-            utc_start,
-            data: None,
-        }
+        Self { boot_times: vec![None], utc_start, ..Self::default() }
     }
 
     /// Counts a row of `len` bytes at the offset `at`. `clock` is the log time before the row.

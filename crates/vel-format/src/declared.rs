@@ -18,7 +18,9 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::sync::{Arc, LazyLock};
 
-use rovelog_core::internal::layout::{Builder, DeclaredField, Element, Fit, Layout, Len, TextDecoder};
+use rovelog_core::internal::layout::{
+    Builder, DeclaredField, Element, Fit, Layout, Len, Misfit, TextDecoder,
+};
 use rovelog_core::internal::limits::read_description_text;
 use rovelog_core::{Scalar, Value};
 
@@ -64,6 +66,10 @@ pub struct Declared {
 }
 
 impl Declared {
+    fn new(type_id: u32, version: i32, kind: Option<Kind>, layout: Builder) -> Self {
+        Self { type_id, version, kind, layout: Arc::new(layout.finish()) }
+    }
+
     /// Creates a message type that the VEL specification describes.
     fn of(kind: Kind) -> Self {
         let fields: &[DeclaredField] = match kind {
@@ -76,12 +82,7 @@ impl Declared {
         };
         let mut layout = Layout::builder(kind.name());
         layout.declared(fields, type_name);
-        Self {
-            type_id: kind.type_id(),
-            version: kind.version(),
-            kind: Some(kind),
-            layout: Arc::new(layout.finish()),
-        }
+        Self::new(kind.type_id(), kind.version(), Some(kind), layout)
     }
 
     /// Returns the name of the message type.
@@ -123,10 +124,7 @@ impl Declared {
     /// its field.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, VelError> {
         let mut out = Vec::new();
-        let bad = |why: rovelog_core::internal::layout::Misfit| VelError::BadValue {
-            field: why.path,
-            why: why.why,
-        };
+        let bad = |misfit: Misfit| VelError::BadValue { field: misfit.path, why: misfit.why };
         self.layout.encode(value, &mut out).map_err(bad)?;
         Ok(out)
     }
@@ -243,14 +241,11 @@ impl Types {
                     .unwrap_or("100")
                     .parse()
                     .map_err(|_| bad("the version is not a number".to_owned()))?;
-                match (name, more) {
-                    (Some(name), None) => {
-                        let name = name.to_owned();
-                        let layout = Layout::builder(&name);
-                        open = Some(Parser { line: i + 1, name, version, layout, places: HashMap::new() });
-                    }
-                    _ => return Err(bad("a message line must have a name and a version".to_owned())),
-                }
+                let (Some(name), None) = (name, more) else {
+                    return Err(bad("a message line must have a name and a version".to_owned()));
+                };
+                let (name, layout) = (name.to_owned(), Layout::builder(name));
+                open = Some(Parser { line: i + 1, name, version, layout, places: HashMap::new() });
                 continue;
             }
             let Some(open) = &mut open else {
@@ -266,25 +261,15 @@ impl Types {
         let Some(Parser { line, name, version, layout, .. }) = open else { return Ok(()) };
         let bad = |why: String| VelError::BadDeclaration { line, why };
         let type_id = simple_hash(&name).map_err(|error| bad(error.to_string()))?;
+        let taken = |by: String| bad(format!("{name} {version} has the id 0x{type_id:08X}, which {by}"));
         if let Some(other) = self.by_id.get(&(type_id, version)) {
-            let other = self.declared[*other].name();
-            return Err(bad(format!(
-                "{name} {version} has the id 0x{type_id:08X}, which {other} already has"
-            )));
+            return Err(taken(format!("{} already has", self.declared[*other].name())));
         }
         if let Some(kind) = Kind::of(type_id, version) {
-            return Err(bad(format!(
-                "{name} {version} has the id 0x{type_id:08X}, which belongs to {}",
-                kind.name()
-            )));
+            return Err(taken(format!("belongs to {}", kind.name())));
         }
         self.by_id.insert((type_id, version), self.declared.len());
-        self.declared.push(Arc::new(Declared {
-            type_id,
-            version,
-            kind: None,
-            layout: Arc::new(layout.finish()),
-        }));
+        self.declared.push(Arc::new(Declared::new(type_id, version, None, layout)));
         Ok(())
     }
 

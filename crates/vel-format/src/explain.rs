@@ -69,13 +69,8 @@ impl Summary {
         if !pose.unit_evidence.is_empty() {
             let reading = format!("{} {}", pose.order.name(), pose.direction.name());
             choices.push(Choice::new("quaternion", reading, pose.evidence.clone(), pose.assumed));
-            let unit = pose.unit.name();
-            choices.push(Choice::new(
-                "acceleration_unit",
-                unit,
-                pose.unit_evidence.clone(),
-                pose.unit_assumed,
-            ));
+            let (unit, why) = (pose.unit.name(), pose.unit_evidence.clone());
+            choices.push(Choice::new("acceleration_unit", unit, why, pose.unit_assumed));
         }
         if counts.packets > 0 {
             choices.push(match &meaning.velodyne {
@@ -100,15 +95,13 @@ impl Summary {
         }
         if let Some(ended) = counts.ended {
             let tail = size.saturating_sub(ended);
+            let bytes = count(tail, "byte");
             let text = match (counts.left_out, tail) {
                 (0, 0) => "end mark".to_owned(),
-                (0, _) => format!("end mark, followed by {}", count(tail, "byte")),
+                (0, _) => format!("end mark, followed by {bytes}"),
                 (left_out, _) => {
-                    format!(
-                        "end mark, followed by {} that are left out ({})",
-                        count(left_out, "message"),
-                        count(tail, "byte")
-                    )
+                    let messages = count(left_out, "message");
+                    format!("end mark, followed by {messages} that are left out ({bytes})")
                 }
             };
             let value =
@@ -140,12 +133,10 @@ impl Summary {
             }
         };
         let value = unknown.iter().map(|(id, version)| {
-            let suggested =
-                crate::hash::suggest(*id).map_or(Value::Null, |name| Value::Text(name.to_owned()));
             Value::record([
                 ("type_id", Value::Text(format!("0x{id:08X}"))),
                 ("version", Value::Int((*version).into(), 32)),
-                ("suggested", suggested),
+                ("suggested", text_or_null(crate::hash::suggest(*id))),
             ])
         });
         let text = unknown.iter().map(|key| name(key)).collect::<Vec<_>>().join(", ");
@@ -157,22 +148,16 @@ impl Summary {
         if packets == 0 {
             return None;
         }
-        let sensor = meaning.velodyne.as_ref();
-        let text = match sensor {
-            Some(sensor) => {
-                format!(
-                    "{}, {} returns, {}",
-                    sensor.model.name(),
-                    sensor.mode.name(),
-                    count(packets, "packet")
-                )
-            }
-            None => format!("unknown model, {}", count(packets, "packet")),
+        let names = meaning.velodyne.as_ref().map(|sensor| (sensor.model.name(), sensor.mode.name()));
+        let counted = count(packets, "packet");
+        let text = match names {
+            Some((model, mode)) => format!("{model}, {mode} returns, {counted}"),
+            None => format!("unknown model, {counted}"),
         };
-        let word = |word: Option<&str>| word.map_or(Value::Null, |word| Value::Text(word.to_owned()));
+        let (model, mode) = names.unzip();
         let value = Value::record([
-            ("model", word(sensor.map(|sensor| sensor.model.name()))),
-            ("returns", word(sensor.map(|sensor| sensor.mode.name()))),
+            ("model", text_or_null(model)),
+            ("returns", text_or_null(mode)),
             ("packets", Value::count(packets)),
         ]);
         Some(Detail::new("velodyne", text, value))
@@ -192,28 +177,20 @@ fn size_rule(scanner: &Scanner) -> Choice {
         return Choice::new("size_rule", scanner.rule().name(), "there is no message".to_owned(), true);
     }
     let ends = if evidence.ends || evidence.marked { ", up to the end of the log" } else { "" };
-    let why = format!(
-        "{} checked in sequence{ends}; the length fits the content of {}",
-        count(evidence.scanned, "message"),
-        evidence.exact
-    );
-    Choice::new("size_rule", scanner.rule().name(), why, evidence.exact == 0)
+    let (checked, exact) = (count(evidence.scanned, "message"), evidence.exact);
+    let why = format!("{checked} checked in sequence{ends}; the length fits the content of {exact}");
+    Choice::new("size_rule", scanner.rule().name(), why, exact == 0)
 }
 
 fn marker(counts: &Counts) -> Choice {
     let Counts { ascii, printed, .. } = *counts;
     let choice = match (ascii, printed) {
-        (0, 0) => "0x49",
-        (_, 0) => "0x31",
         (0, _) => "0x49",
+        (_, 0) => "0x31",
         _ => "mixed",
     };
-    Choice::new(
-        "marker",
-        choice,
-        format!("{} with 0x49, {ascii} with 0x31", count(printed, "message")),
-        ascii + printed == 0,
-    )
+    let why = format!("{} with 0x49, {ascii} with 0x31", count(printed, "message"));
+    Choice::new("marker", choice, why, ascii + printed == 0)
 }
 
 fn first(scanner: &Scanner) -> Choice {
@@ -238,25 +215,29 @@ fn index(state: &IndexState) -> Option<Choice> {
     Some(Choice::new("index_origin", choice, why, false))
 }
 
+fn text_or_null(text: Option<&str>) -> Value {
+    text.map_or(Value::Null, |text| Value::Text(text.to_owned()))
+}
+
 /// Creates the detail `index` of `info`.
 fn index_detail(scanner: &Scanner, state: &IndexState) -> Detail {
     let entries = scanner.start.claimed;
+    let counted = count(entries, "entry");
     let (text, origin, why) = match state {
         IndexState::Absent => ("absent".to_owned(), None, None),
         IndexState::Good(IndexOrigin::FirstMessage) => {
-            (format!("used, {} from the first message", count(entries, "entry")), Some("first_message"), None)
+            (format!("used, {counted} from the first message"), Some("first_message"), None)
         }
         IndexState::Good(IndexOrigin::ProgramStart) => {
-            (format!("used, {} from program start", count(entries, "entry")), Some("program_start"), None)
+            (format!("used, {counted} from program start"), Some("program_start"), None)
         }
-        IndexState::NotChecked => (format!("{}, not checked", count(entries, "entry")), None, None),
-        IndexState::Rebuilt(why) => (format!("rebuilt: {why}"), None, Some(why.clone())),
+        IndexState::NotChecked => (format!("{counted}, not checked"), None, None),
+        IndexState::Rebuilt(why) => (format!("rebuilt: {why}"), None, Some(why.as_str())),
     };
-    let text_or_null = |text: Option<String>| text.map_or(Value::Null, Value::Text);
     let value = Value::record([
         ("state", Value::Text(state.name().to_owned())),
         ("entries", Value::UInt(entries.into(), 32)),
-        ("origin", text_or_null(origin.map(str::to_owned))),
+        ("origin", text_or_null(origin)),
         ("reason", text_or_null(why)),
     ]);
     Detail::new("index", text, value)

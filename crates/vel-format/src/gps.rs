@@ -172,12 +172,9 @@ impl UtcFit {
     pub fn offset(&self) -> UtcOffset {
         let drift = self.drift_ppm.map_or(String::new(), |ppm| format!(", drift {ppm:.1} ppm"));
         let late = Seconds(self.bound_nanos.saturating_sub(self.offset_nanos));
-        let evidence = format!(
-            "{} fix{} of GPSDataM, spread {} s, at most {late} s early{drift}",
-            self.fixes,
-            if self.fixes == 1 { "" } else { "es" },
-            Seconds(self.spread_nanos)
-        );
+        let fixes = if self.fixes == 1 { "1 fix".to_owned() } else { format!("{} fixes", self.fixes) };
+        let spread = Seconds(self.spread_nanos);
+        let evidence = format!("{fixes} of GPSDataM, spread {spread} s, at most {late} s early{drift}");
         UtcOffset::new(self.offset_nanos, "gps", evidence)
     }
 }
@@ -291,14 +288,9 @@ fn fit(usable: &[&Fix]) -> Option<UtcFit> {
     }
     let all: Vec<i64> = samples.iter().map(|sample| sample.utc).collect();
     let (min, max) = (all.iter().min().copied()?, all.iter().max().copied()?);
-    Some(UtcFit {
-        offset_nanos: lower_median(all)?,
-        bound_nanos: max,
-        spread_nanos: max.saturating_sub(min),
-        drift_ppm: drift(&samples),
-        fixes: samples.len(),
-        unwrapped,
-    })
+    let (offset_nanos, spread_nanos) = (lower_median(all)?, max.saturating_sub(min));
+    let (drift_ppm, fixes) = (drift(&samples), samples.len());
+    Some(UtcFit { offset_nanos, bound_nanos: max, spread_nanos, drift_ppm, fixes, unwrapped })
 }
 
 fn lower_median(mut values: Vec<i64>) -> Option<i64> {

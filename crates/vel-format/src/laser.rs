@@ -75,15 +75,14 @@ impl Scanner {
         }
     }
 
-    /// Returns the angular step of the first range in a scan of `count` ranges. The second value is
-    /// true if this step is known for this count. For other counts, the middle of the scan is
-    /// assumed to point straight ahead.
+    /// Returns the angular step of the first range in a scan of `count` ranges. If the step is not
+    /// known for this count, the middle of the scan is assumed to point straight ahead.
     #[expect(clippy::cast_possible_wrap, reason = "a scan is far shorter")]
-    const fn first_step(self, count: usize) -> (i64, bool) {
+    const fn first_step(self, count: usize) -> i64 {
         match (self, count) {
-            (Self::Urg04Lx, 682) => (44, true),
-            (Self::Urg04Lx, 726 | 769) | (Self::Utm30Lx, 1081) => (0, true),
-            _ => (self.front() - (count / 2) as i64, false),
+            (Self::Urg04Lx, 682) => 44,
+            (Self::Urg04Lx, 726 | 769) | (Self::Utm30Lx, 1081) => 0,
+            _ => self.front() - (count / 2) as i64,
         }
     }
 }
@@ -124,7 +123,7 @@ impl<'a> LaserRange<'a> {
     /// scanner are unknown.
     pub fn points(&self) -> Option<impl ExactSizeIterator<Item = ScanPoint> + use<'a>> {
         let scanner = self.scanner()?;
-        let (first, _) = scanner.first_step(self.ranges.len());
+        let first = scanner.first_step(self.ranges.len());
         Some(self.ranges.0.iter().enumerate().map(move |(index, range)| {
             let step = first + i64::try_from(index).unwrap_or(i64::MAX);
             let raw = range.get();

@@ -120,16 +120,8 @@ impl VelReader {
         memory::check(2 * size_of::<u32>() * entries.len())?;
         let conclusions = summary.finish(&mut scanner);
         let info = summary.info(&scanner, &conclusions, bytes.len() as u64);
-        Ok(Self {
-            bytes,
-            scanner,
-            entries: Entries::new(entries),
-            parts,
-            unread: options.unread.clone(),
-            summary,
-            conclusions,
-            info,
-        })
+        let (entries, unread) = (Entries::new(entries), options.unread.clone());
+        Ok(Self { bytes, scanner, entries, parts, unread, summary, conclusions, info })
     }
 
     /// Returns the header of the file.

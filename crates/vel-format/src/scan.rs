@@ -294,11 +294,11 @@ impl Scanner {
         self.task = Task::SearchAfterDamage(damage);
         let found = found?;
         self.task = Task::Read;
-        Ok(match found {
-            Some(found) => self.report_loss(damage.start, found, &rules::LOST),
-            None if damage.cut => self.report_loss(damage.start, window.end(), &rules::CUT),
-            None => self.report_loss(damage.start, window.end(), &rules::LOST),
-        })
+        let (end, rule) = match found {
+            Some(found) => (found, &rules::LOST),
+            None => (window.end(), if damage.cut { &rules::CUT } else { &rules::LOST }),
+        };
+        Ok(self.report_loss(damage.start, end, rule))
     }
 
     fn report_loss(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
@@ -338,10 +338,8 @@ impl Scanner {
             let end = window.end();
             self.at = end;
             self.diagnostics.push(&rules::TAIL, start..end, || {
-                format!(
-                    "the end mark is followed by {} of data that is not a message and is not read",
-                    count(end - start, "byte")
-                )
+                let bytes = count(end - start, "byte");
+                format!("the end mark is followed by {bytes} of data that is not a message and is not read")
             });
             return Ok(self.finish(Step::Tail { at: start, end }));
         }
@@ -401,19 +399,14 @@ impl Scanner {
         match fit {
             Some(Fit::Exact) => {}
             Some(Fit::Surplus(more)) => self.diagnostics.push(&rules::TRAILING_DATA, end - more..end, || {
-                format!(
-                    "the {} message has {} after its last field; its fields are read",
-                    crate::schema::type_name(id),
-                    count(more, "byte")
-                )
+                let (name, bytes) = (crate::schema::type_name(id), count(more, "byte"));
+                format!("the {name} message has {bytes} after its last field; its fields are read")
             }),
             Some(Fit::Short(_)) => self.diagnostics.push(&rules::BAD_PAYLOAD, at..end, || {
-                let len = end - at - HEADER_LEN;
+                let (name, bytes) = (crate::schema::type_name(id), count(end - at - HEADER_LEN, "byte"));
                 format!(
-                    "the {} message is lost, because it has only {} of data, which is too short for its \
-                     fields",
-                    crate::schema::type_name(id),
-                    count(len, "byte")
+                    "the {name} message is lost, because it has only {bytes} of data, which is too short for \
+                     its fields"
                 )
             }),
             None => {

@@ -123,11 +123,8 @@ impl Summary {
 
     /// Returns the conclusions from the messages that were added so far.
     pub(crate) fn conclusions(&self, scanner: &Scanner) -> Conclusions {
-        let meaning = Meaning {
-            gps: gps::infer(&self.fixes),
-            pose: self.poses.infer(),
-            velodyne: model::detect_samples(&self.packets),
-        };
+        let (gps, pose) = (gps::infer(&self.fixes), self.poses.infer());
+        let meaning = Meaning { gps, pose, velodyne: model::detect_samples(&self.packets) };
         Conclusions { index: self.check.finish(&scanner.start.entries), meaning }
     }
 

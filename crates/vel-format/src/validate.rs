@@ -223,10 +223,9 @@ pub(crate) fn size_rule(
     types: &Types,
     seen: &Seen,
 ) -> Result<Evidence, NeedMore> {
-    let mut all = SizeRule::ALL.map(|rule| Candidate {
-        evidence: Evidence { rule, ..Evidence::default() },
-        at: first,
-        alive: true,
+    let mut all = SizeRule::ALL.map(|rule| {
+        let evidence = Evidence { rule, ..Evidence::default() };
+        Candidate { evidence, at: first, alive: true }
     });
     for _ in 0..CHAIN {
         for candidate in all.iter_mut().filter(|candidate| candidate.alive) {

@@ -129,16 +129,10 @@ impl RldReader {
         let of_powers = powers.iter().flat_map(|power| [Some(power.plus), power.minus]);
         let of_both: Vec<_> = of_currents.chain(of_powers).flatten().collect();
         let is_needed = |channel: usize| !options.only_currents || of_both.contains(&channel);
-        Ok(Accumulator {
-            reader: self,
-            only_currents: options.only_currents,
-            currents: list,
-            powers,
-            margin: options.margin,
-            group: Group::new(table, options.valid_only, is_needed),
-            marks: Vec::new(),
-            derived: Vec::new(),
-        })
+        let group = Group::new(table, options.valid_only, is_needed);
+        let StatsOptions { only_currents, margin, .. } = *options;
+        let (marks, derived) = (Vec::new(), Vec::new());
+        Ok(Accumulator { reader: self, only_currents, currents: list, powers, margin, group, marks, derived })
     }
 
     /// Returns the power of each current and the voltage with the same number, such as `V1` for `I1`.

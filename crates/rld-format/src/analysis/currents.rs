@@ -116,16 +116,9 @@ pub fn currents(channels: &[Channel]) -> Vec<Current> {
         let number = stem.strip_prefix('I').unwrap_or(stem);
         let voltage = find(&format!("V{number}"), Unit::Volt);
         known.insert(stem);
-        list.push(Current {
-            name: stem.to_owned(),
-            low,
-            high,
-            valid: low.and_then(|low| channels[low].valid),
-            scale: scale(low).or(scale(high)).unwrap_or_default(),
-            factor,
-            voltage,
-            derived: false,
-        });
+        let (name, valid) = (stem.to_owned(), low.and_then(|low| channels[low].valid));
+        let scale = scale(low).or(scale(high)).unwrap_or_default();
+        list.push(Current { name, low, high, valid, scale, factor, voltage, derived: false });
     }
     list
 }

@@ -9,8 +9,6 @@ use super::TRUE_SECOND;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum TimeAxis {
-    /// Rows are counted from the first block time at the nominal rate, which is 3520 ppm too fast.
-    Nominal,
     /// Rows are counted from the first block time at the true rate, which is 3125/3136 of the
     /// nominal rate. A stream uses this axis, because it has not read later block times.
     TrueRate,
@@ -32,8 +30,6 @@ pub enum TimeBase {
     Unix,
     /// The start of the logger's computer, according to its monotonic clock.
     Monotonic,
-    /// The time of the log's first row.
-    Relative,
 }
 
 /// Options for computing the times of rows. The default is a robust fit on the Unix clock.
@@ -44,21 +40,12 @@ pub struct TimeOptions {
     pub axis: TimeAxis,
     /// The point in time at which times are zero. It also determines the clock.
     pub base: TimeBase,
-    /// True to subtract the constant delay by which block times are late in files before version 4.
-    pub align: bool,
 }
 
 impl TimeOptions {
     /// Creates options with an axis and a time base.
     pub fn new(axis: TimeAxis, base: TimeBase) -> Self {
-        Self { axis, base, align: false }
-    }
-
-    /// Subtracts the constant delay by which block times are late in files before version 4.
-    #[must_use]
-    pub fn aligned(mut self) -> Self {
-        self.align = true;
-        self
+        Self { axis, base }
     }
 }
 
@@ -118,7 +105,6 @@ impl TimeBase {
         match self {
             Self::Unix => Clock::Unix,
             Self::Monotonic => Clock::Boot,
-            Self::Relative => Clock::LogStart,
         }
     }
 }

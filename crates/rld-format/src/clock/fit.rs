@@ -32,7 +32,6 @@ pub(crate) struct Blocks {
     /// Start time in the header, in nanoseconds of Unix time. It is used for rows before the first
     /// valid block time. `None` if it is invalid.
     pub(crate) start: Option<i64>,
-    pub(crate) latency: i64,
 }
 
 /// The block times of a log, and the results of computing with them.
@@ -186,33 +185,19 @@ impl Blocks {
 
     /// Returns the times of all rows with these options.
     pub(crate) fn map(&self, options: TimeOptions) -> TimeMap {
-        let monotonic = options.base != TimeBase::Unix;
-        let mut pieces = match options.axis {
+        let monotonic = options.base == TimeBase::Monotonic;
+        let pieces = match options.axis {
             _ if self.rate == 0 || self.list.is_empty() => Vec::new(),
-            TimeAxis::Nominal => self.anchored(monotonic, 1_000_000_000),
-            TimeAxis::TrueRate => self.anchored(monotonic, TRUE_SECOND),
+            TimeAxis::TrueRate => self.anchored(monotonic),
             TimeAxis::BlockInterp => self.interpolated(monotonic),
             TimeAxis::Fit => self.fitted(monotonic),
         };
-        let mut zero = 0;
-        if options.base == TimeBase::Relative {
-            // Relative times are times of the monotonic clock, which may have gaps but is never
-            // set.
-            zero = pieces.first().map_or(0, |piece| piece.t0);
-            for piece in &mut pieces {
-                piece.t0 = piece.t0.saturating_sub(zero);
-            }
-        } else if options.align {
-            for piece in &mut pieces {
-                piece.t0 = piece.t0.saturating_sub(self.latency);
-            }
-        }
-        let distance = self.timed(0..self.list.len()).next();
-        let distance = distance.map_or(0, |block| block.realtime.saturating_sub(block.monotonic));
         let to_unix = match options.base {
             TimeBase::Unix => 0,
-            TimeBase::Monotonic => distance,
-            TimeBase::Relative => distance.saturating_add(zero),
+            TimeBase::Monotonic => {
+                let first = self.timed(0..self.list.len()).next();
+                first.map_or(0, |block| block.realtime.saturating_sub(block.monotonic))
+            }
         };
         TimeMap { pieces, base: options.base, to_unix }
     }
@@ -262,19 +247,17 @@ impl Blocks {
         if monotonic { block.monotonic } else { block.realtime }
     }
 
-    /// Returns the times of rows, counted at a constant rate from the first block time of each
-    /// segment. The rows of a segment are one piece of the time axis. `second` is the duration in
-    /// nanoseconds of as many rows as the header states per second. The stream reader computes the
-    /// same times.
-    fn anchored(&self, monotonic: bool, second: i64) -> Vec<Piece> {
-        let den = i64::from(self.rate);
+    /// Returns the times of rows, counted at the true rate from the first block time of each
+    /// segment. The rows of a segment are one piece of the time axis. The stream reader computes
+    /// the same times.
+    fn anchored(&self, monotonic: bool) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut known = false;
         let mut push = |start: u64, t0: i64| {
             if let Some(last) = pieces.last_mut() {
                 last.end = start;
             }
-            pieces.push(Piece { start, end: self.end(), t0, num: second, den });
+            pieces.push(Piece::at_true_rate(start, self.end(), t0, self.rate));
         };
         for (i, block) in self.list.iter().enumerate() {
             match block.change {
@@ -298,7 +281,7 @@ impl Blocks {
     /// Returns one piece for each block. It is a straight line from the time of the block to the
     /// time of the next block.
     fn interpolated(&self, monotonic: bool) -> Vec<Piece> {
-        let truth = self.anchored(monotonic, TRUE_SECOND);
+        let truth = self.anchored(monotonic);
         let mut pieces: Vec<Piece> = Vec::new();
         for (i, block) in self.list.iter().enumerate() {
             let end = block.row + block.rows;
@@ -330,7 +313,7 @@ impl Blocks {
         let mut truth = None;
         for segment in self.segments() {
             let Some(line) = self.line(&segment) else {
-                let truth = truth.get_or_insert_with(|| self.anchored(monotonic, TRUE_SECOND));
+                let truth = truth.get_or_insert_with(|| self.anchored(monotonic));
                 let rows = self.rows(&segment);
                 pieces.extend(truth.iter().filter(|piece| rows.contains(&piece.start)));
                 continue;
@@ -422,8 +405,8 @@ impl Blocks {
             let distance = self.timed(range).map(|block| block.realtime.saturating_sub(block.monotonic));
             distance.clone().max().zip(distance.min()).map_or(0, |(max, min)| max.saturating_sub(min))
         });
-        let step = |block: &Block| Some((block.row, block.change.step())).filter(|(_, step)| *step != 0);
-        let backwards = |block: &Block| (block.change == ClockChange::Backwards).then_some(block.row);
+        let steps = self.list.iter().map(|block| (block.row, block.change.step()));
+        let backwards = self.list.iter().filter(|block| block.change == ClockChange::Backwards);
         let gap = |block: &Block| match block.change {
             ClockChange::Gap { nanos, blocks, .. } => Some(Gap { row: block.row, nanos, blocks }),
             _ => None,
@@ -435,9 +418,9 @@ impl Blocks {
             offset: line.as_ref().map(|(_, line)| line.offset),
             residuals,
             drift: drift.max().unwrap_or_default(),
-            steps: self.list.iter().filter_map(step).collect(),
+            steps: steps.filter(|(_, step)| *step != 0).collect(),
             gaps: self.list.iter().filter_map(gap).collect(),
-            backwards: self.list.iter().filter_map(backwards).collect(),
+            backwards: backwards.map(|block| block.row).collect(),
         }
     }
 }

@@ -22,21 +22,3 @@ pub const TRUE_SECOND: i64 = 1_003_520_000;
 pub fn span(rows: u64, rate: u16) -> i128 {
     i128::from(rows) * i128::from(TRUE_SECOND) / i128::from(rate.max(1))
 }
-
-/// Returns the constant delay of block times in nanoseconds. The logger reads the clock at the end
-/// of a block, and subtracts a constant to get the time of the block's start. Before version 4, the
-/// constant is smaller than the true duration of the block. The difference is the delay.
-pub fn latency(version: u16, rate: u16, block_rows: u64) -> i128 {
-    if rate == 0 || block_rows == 0 {
-        return 0;
-    }
-    let block = span(block_rows, rate);
-    let updates = i128::from(rate) / i128::from(block_rows).max(1);
-    let subtracted = match version {
-        1 | 2 if updates == 1 => 1_000_000_000,
-        1 | 2 => 0,
-        3 if updates > 0 => 1_000_000_000 / updates,
-        _ => block,
-    };
-    block - subtracted
-}

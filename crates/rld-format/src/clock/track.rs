@@ -124,7 +124,7 @@ pub(crate) struct Gaps {
 }
 
 /// Tracks the block times of a log to detect gaps and changes of the clocks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tracker {
     /// Number of blocks so far, without those that are left out.
     pub(crate) blocks: u64,
@@ -139,8 +139,9 @@ pub(crate) struct Tracker {
 }
 
 /// Kind of blocks that were skipped between the last tracked block and the next block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Skipped {
+    #[default]
     Nothing,
     /// Blocks whose bytes have not been fetched.
     Passed,
@@ -154,17 +155,8 @@ impl Tracker {
         // Until the first valid block time, rows are counted from the start time in the header.
         let start = is_plausible_time(sec, nsec) && sec != 0;
         let anchor = start.then(|| Anchor { row: 0, realtime: sec * SECOND + nsec, monotonic: 0 });
-        Self {
-            blocks: 0,
-            gaps: Gaps::default(),
-            rate: lead_in.sample_rate.get(),
-            block_rows: lead_in.data_block_size.get().into(),
-            previous: None,
-            anchor,
-            reported_negative: false,
-            reported_implausible: false,
-            skipped: Skipped::Nothing,
-        }
+        let (rate, block_rows) = (lead_in.sample_rate.get(), lead_in.data_block_size.get().into());
+        Self { rate, block_rows, anchor, ..Self::default() }
     }
 
     /// Records that blocks before the next block were skipped, because bytes are missing or were

@@ -84,13 +84,9 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
             header
         }
     };
-    let row_reader = RowReader {
-        layout: RldWriter::new(Vec::new(), blank.clone())?.layout().clone(),
-        binary: usize::from(blank.lead_in.binary_count.get()),
-        columns: titles.len() + 1,
-        zone,
-        rate: spec.rate,
-    };
+    let layout = RldWriter::new(Vec::new(), blank.clone())?.layout().clone();
+    let (binary, columns) = (usize::from(blank.lead_in.binary_count.get()), titles.len() + 1);
+    let row_reader = RowReader { layout, binary, columns, zone, rate: spec.rate };
     let mut blocks: Vec<Block> = Vec::new();
     let mut has_dates = false;
     while let Some(line) = first.take().map_or_else(|| lines.next(), |line| Ok(Some(line)))? {
@@ -107,16 +103,14 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     let is_divided = |(number, block): (usize, &Block)| {
         block.count > size || (block.count < size && number + 1 < blocks.len())
     };
+    let counted = count(size, "row");
     if blocks.iter().enumerate().any(is_divided) {
-        let size = count(size, "row");
-        remarks
-            .push(format!("the blocks have different numbers of rows, so they are divided into {size} each"));
-    } else if size != u64::from(spec.block_rows) {
         remarks.push(format!(
-            "the blocks have {}, although the CSV header states {}",
-            count(size, "row"),
-            spec.block_rows
+            "the blocks have different numbers of rows, so they are divided into {counted} each"
         ));
+    } else if size != u64::from(spec.block_rows) {
+        let stated = spec.block_rows;
+        remarks.push(format!("the blocks have {counted}, although the CSV header states {stated}"));
     }
     blank.lead_in.data_block_size =
         rovelog_core::internal::wire::U32Le::new(u32::try_from(size).unwrap_or(u32::MAX));

@@ -378,10 +378,8 @@ pub(crate) fn merge(logs: &[&RldReader], out: &mut dyn Write) -> Result<Merged, 
     parts.dedup_by(|a, b| a.bytes == b.bytes);
     let other_comments = parts.iter().filter(|part| part.header.comment != parts[0].header.comment).count();
     let other_comments = (other_comments > 0).then(|| {
-        format!(
-            "{} of later recordings, because a file has one comment",
-            count(other_comments as u64, "comment")
-        )
+        let comments = count(other_comments, "comment");
+        format!("{comments} of later recordings, because a file has one comment")
     });
     let bytes = parts.into_iter().map(|part| part.bytes.clone()).collect();
     let joined = RldReader::join_files(bytes, &ReadOptions::default(), sessions)?;
@@ -393,11 +391,7 @@ pub(crate) fn merge(logs: &[&RldReader], out: &mut dyn Write) -> Result<Merged, 
     let text = if gaps == 0 { "none".to_owned() } else { gaps.to_string() };
     let left_out =
         logs.iter().filter_map(|log| ambient_left_out(log)).chain(rows.left_out()).chain(other_comments);
-    Ok(Merged {
-        records: written.rows,
-        topics: 1,
-        bytes: written.bytes,
-        left_out: left_out.collect(),
-        details: vec![Detail::new("gaps", text, Value::UInt(gaps, 64))],
-    })
+    let left_out = left_out.collect();
+    let details = vec![Detail::new("gaps", text, Value::UInt(gaps, 64))];
+    Ok(Merged { records: written.rows, topics: 1, bytes: written.bytes, left_out, details })
 }

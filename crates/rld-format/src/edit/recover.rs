@@ -52,15 +52,11 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
     let repairs = [Severity::Repaired, Severity::LeftOut];
     let repaired = damaged.diagnostics().list().iter().filter(|d| repairs.contains(&d.rule.severity));
     let repaired: Vec<Value> = repaired.map(|d| Value::Text(d.rule.name.to_owned())).collect();
-    let details = if repaired.is_empty() {
-        Vec::new()
-    } else {
-        vec![Detail::new(
-            "repaired",
-            format!("{} of the writer", count(repaired.len(), "fault")),
-            Value::List(repaired),
-        )]
-    };
+    let mut details = Vec::new();
+    if !repaired.is_empty() {
+        let text = format!("{} of the writer", count(repaired.len(), "fault"));
+        details.push(Detail::new("repaired", text, Value::List(repaired)));
+    }
     let missing = |log: &RldReader| log.info().lost.missing_records;
     let left_out_bytes = log.table.as_ref().map_or(0, |table| short_bytes(&rows.short, &table.layout));
     Ok(Recovery {

@@ -131,7 +131,7 @@ pub(crate) struct BlockScan {
 }
 
 /// State of the searches for blocks after bytes that are missing or were added.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Resync {
     /// The last block whose times continue those of earlier blocks. Later block times are compared
     /// with those of this block.
@@ -151,15 +151,8 @@ struct Resync {
 }
 
 impl Resync {
-    fn new() -> Self {
-        Self {
-            reference: None,
-            budget: INITIAL_BUDGET,
-            searched_until: 0,
-            candidates: Vec::new(),
-            binary: 0,
-            parts: VecDeque::new(),
-        }
+    fn new(binary: usize) -> Self {
+        Self { binary, budget: INITIAL_BUDGET, ..Self::default() }
     }
 
     /// Adds the offsets that may be searched for `bytes` bytes that were read.
@@ -169,7 +162,7 @@ impl Resync {
 
     /// Sets the block with which later block times are compared.
     fn set_reference(&mut self, block: TimedBlock) {
-        *self = Self { reference: Some(block), budget: self.budget, binary: self.binary, ..Self::new() };
+        *self = Self { reference: Some(block), budget: self.budget, binary: self.binary, ..Self::default() };
     }
 }
 
@@ -190,17 +183,10 @@ impl BlockScan {
         let (rate, at) = (file.header.lead_in.sample_rate.get(), layout.header);
         let period = i64::try_from(span(layout.block_rows, rate)).ok();
         let period = period.filter(|_| is_checked && rate > 0 && layout.block <= MAX_CHECKED_BLOCK_LEN);
-        Self {
-            layout,
-            period,
-            counted: file.declared,
-            limit: file.rows_to_read().unwrap_or(u64::MAX),
-            at,
-            before: 0,
-            run: BlockRun::from(at),
-            first: None,
-            resync: Resync { binary: file.header.lead_in.binary_count.get().into(), ..Resync::new() },
-        }
+        let (counted, limit) = (file.declared, file.rows_to_read().unwrap_or(u64::MAX));
+        let resync = Resync::new(file.header.lead_in.binary_count.get().into());
+        let run = BlockRun::from(at);
+        Self { layout, period, counted, limit, at, before: 0, run, first: None, resync }
     }
 
     /// Returns the current run of blocks, which have no missing or added bytes between them.
@@ -292,11 +278,8 @@ impl BlockScan {
         }
         let blocks = resumed.number - number;
         self.resync.set_reference(resumed);
-        Ok(Some(LeftOut {
-            range: self.at..resumed.at,
-            expected: blocks * self.layout.block,
-            rows: blocks * self.layout.block_rows,
-        }))
+        let (expected, rows) = (blocks * self.layout.block, blocks * self.layout.block_rows);
+        Ok(Some(LeftOut { range: self.at..resumed.at, expected, rows }))
     }
 
     /// Checks the last block, which has no block after it. If the rest of the file does not have the

@@ -81,14 +81,11 @@ pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated
     let end = header.size();
     let channels = channels(&header, version, LEAD_IN_LEN + header.comment.len() as u64, &mut notes);
     let declared = declared(lead_in, &mut notes);
-    let extra = if may_have_extra_word(lead_in, version) {
-        match has_extra_word(&header, head, len, declared) {
+    let extra = may_have_extra_word(lead_in, version)
+        && match has_extra_word(&header, head, len, declared) {
             Ok(extra) => extra,
             Err(need) => return Ok(Err(need)),
-        }
-    } else {
-        false
-    };
+        };
     if extra {
         let text = "each row starts with an extra 32-bit word, which is ignored";
         notes.push((&rules::EXTRA_WORD, end..end, text.to_owned()));
@@ -304,17 +301,13 @@ impl Validated {
             let bytes = count(len - rest.start, "byte");
             if missing > 0 || rows_to_read.is_none() {
                 let why = missing_text.map(|text| format!("; {text}")).unwrap_or_default();
-                note(
-                    &rules::CUT,
-                    rest,
-                    format!("the file ends {bytes} after the last complete row, so row {read} is lost{why}"),
-                );
+                let text =
+                    format!("the file ends {bytes} after the last complete row, so row {read} is lost{why}");
+                note(&rules::CUT, rest, text);
             } else {
-                note(
-                    &rules::TRAILING_BYTES,
-                    rest,
-                    format!("the file ends with {bytes} of data that is not part of a block and is not read"),
-                );
+                let text =
+                    format!("the file ends with {bytes} of data that is not part of a block and is not read");
+                note(&rules::TRAILING_BYTES, rest, text);
             }
         } else if let Some(missing_text) = missing_text {
             note(&rules::ROWS_MISSING, len..len, missing_text);

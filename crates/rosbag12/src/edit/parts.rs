@@ -133,10 +133,7 @@ pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> R
         .sum();
     let (records, topics) = (output.records, output.topics());
     let bytes = output.write(out)?;
-    let left_out = if unknown > 0 {
-        vec![format!("{} of an unknown kind", count(unknown, "record"))]
-    } else {
-        Vec::new()
-    };
+    let left_out = (unknown > 0).then(|| format!("{} of an unknown kind", count(unknown, "record")));
+    let left_out = left_out.into_iter().collect();
     Ok(Merged { records, topics, bytes, left_out, ..Merged::default() })
 }

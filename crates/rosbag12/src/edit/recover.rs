@@ -54,7 +54,8 @@ pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, 
     let output = bag.rewritten();
     let records = output.records;
     output.write(out)?;
-    let details = bag.recovery_details().into_iter().chain(clock_detail(bag)).collect();
+    let details = lost::detail(&bag.lost_messages()).into_iter().chain([bag.ledger_detail()]);
+    let details = details.chain(clock_detail(bag)).collect();
     Ok(Recovery { records, details, ..Recovery::of(size, lost, &[]) })
 }
 
@@ -205,10 +206,6 @@ impl BagReader {
             }
         }
         output
-    }
-
-    fn recovery_details(&self) -> Vec<Detail> {
-        lost::detail(&self.lost_messages()).into_iter().chain([self.ledger_detail()]).collect()
     }
 
     /// Returns the kind of every byte in the bag as a detail for JSON output.

@@ -54,17 +54,8 @@ impl From<Array> for Len {
 /// docs/formats/rosbag.md). Arrays of `uint8` and `char` are decoded as bytes.
 fn element(word: &str) -> Element {
     match Primitive::named(word) {
-        Some(Primitive::Bool) => Element::Scalar(Scalar::Bool),
-        Some(Primitive::Int8) => Element::Scalar(Scalar::Int8),
-        Some(Primitive::UInt8) | None => Element::Byte,
-        Some(Primitive::Int16) => Element::Scalar(Scalar::Int16),
-        Some(Primitive::UInt16) => Element::Scalar(Scalar::UInt16),
-        Some(Primitive::Int32) => Element::Scalar(Scalar::Int32),
-        Some(Primitive::UInt32) => Element::Scalar(Scalar::UInt32),
-        Some(Primitive::Int64) => Element::Scalar(Scalar::Int64),
-        Some(Primitive::UInt64) => Element::Scalar(Scalar::UInt64),
-        Some(Primitive::Float32) => Element::Scalar(Scalar::Float32),
-        Some(Primitive::Float64) => Element::Scalar(Scalar::Float64),
+        Some(Primitive::Scalar(Scalar::UInt8)) | None => Element::Byte,
+        Some(Primitive::Scalar(scalar)) => Element::Scalar(scalar),
         Some(Primitive::Time) => Element::Time,
         Some(Primitive::Duration) => Element::Duration,
         Some(Primitive::String) => Element::Text(TextDecoder::UTF8),

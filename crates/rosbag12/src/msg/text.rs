@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use rovelog_core::Scalar;
+
 /// The full text of a message definition, as the ROS tool "gendeps" writes it (section 6.1 of
 /// docs/formats/rosbag.md). The full text is the text of the root type, followed by the texts of
 /// all types that the root type needs. The text of each needed type comes after a line of `=` and a
@@ -73,19 +75,9 @@ fn separator(text: &[u8], at: usize, end: usize) -> Option<(Cow<'_, str>, usize)
 
 /// A built-in type of ROS message definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Primitive {
-    Bool,
-    Int8,
-    UInt8,
-    Int16,
-    UInt16,
-    Int32,
-    UInt32,
-    Int64,
-    UInt64,
-    Float32,
-    Float64,
+    /// A number or Boolean.
+    Scalar(Scalar),
     /// A time: unsigned seconds and unsigned nanoseconds with 32 bits each.
     Time,
     /// A duration: signed seconds and signed nanoseconds with 32 bits each.
@@ -98,23 +90,23 @@ impl Primitive {
     /// Returns the built-in type with this name. `byte` is a signed 8-bit number, and `char` is an
     /// unsigned 8-bit number (section 6.3 of docs/formats/rosbag.md).
     pub fn named(word: &str) -> Option<Self> {
-        Some(match word {
-            "bool" => Self::Bool,
-            "int8" | "byte" => Self::Int8,
-            "uint8" | "char" => Self::UInt8,
-            "int16" => Self::Int16,
-            "uint16" => Self::UInt16,
-            "int32" => Self::Int32,
-            "uint32" => Self::UInt32,
-            "int64" => Self::Int64,
-            "uint64" => Self::UInt64,
-            "float32" => Self::Float32,
-            "float64" => Self::Float64,
-            "time" => Self::Time,
-            "duration" => Self::Duration,
-            "string" => Self::String,
+        Some(Self::Scalar(match word {
+            "bool" => Scalar::Bool,
+            "int8" | "byte" => Scalar::Int8,
+            "uint8" | "char" => Scalar::UInt8,
+            "int16" => Scalar::Int16,
+            "uint16" => Scalar::UInt16,
+            "int32" => Scalar::Int32,
+            "uint32" => Scalar::UInt32,
+            "int64" => Scalar::Int64,
+            "uint64" => Scalar::UInt64,
+            "float32" => Scalar::Float32,
+            "float64" => Scalar::Float64,
+            "time" => return Some(Self::Time),
+            "duration" => return Some(Self::Duration),
+            "string" => return Some(Self::String),
             _ => return None,
-        })
+        }))
     }
 }
 
@@ -235,11 +227,8 @@ fn field(cut: &str) -> Option<FieldText> {
     };
     let of_name = |c: char| c.is_alphanumeric() || c == '_';
     let is_name = |word: &str| !word.is_empty() && word.chars().all(of_name);
-    (ty.split('/').count() <= 2 && ty.split('/').all(is_name) && is_name(name)).then(|| FieldText {
-        ty: ty.to_owned(),
-        array,
-        name: name.to_owned(),
-    })
+    let is_valid = ty.split('/').count() <= 2 && ty.split('/').all(is_name) && is_name(name);
+    is_valid.then(|| FieldText { ty: ty.to_owned(), array, name: name.to_owned() })
 }
 
 #[cfg(test)]

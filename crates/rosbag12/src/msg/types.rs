@@ -117,14 +117,13 @@ impl Types {
             nesting,
             root,
             known: HashMap::new(),
-            types: Self { list: Vec::new(), in_text_order: Vec::new() },
+            list: Vec::new(),
             names: Vec::new(),
         };
         resolver.add(root, full.root.into(), 0)?;
-        let Resolver { known, mut types, names, .. } = resolver;
-        let index = |name: &String| known.get(name).copied().flatten();
-        types.in_text_order = names.iter().filter_map(index).collect();
-        Ok(types)
+        let index = |name: &String| resolver.known.get(name).copied().flatten();
+        let in_text_order = resolver.names.iter().filter_map(index).collect();
+        Ok(Self { list: resolver.list, in_text_order })
     }
 
     /// Returns all types. Each type comes after the types of its fields, and the root type is last.
@@ -178,7 +177,7 @@ struct Resolver<'a> {
     /// being resolved, which detects types that contain themselves.
     known: HashMap<String, Option<usize>>,
     /// Types resolved so far.
-    types: Types,
+    list: Vec<Type>,
     /// Names of the resolved types, in the order of their first use.
     names: Vec<String>,
 }
@@ -211,8 +210,8 @@ impl<'a> Resolver<'a> {
                 }
             }));
         }
-        let index = self.types.list.len();
-        self.types.list.push(Type { name: name.to_owned(), message, fields, raw: raw.into_owned() });
+        let index = self.list.len();
+        self.list.push(Type { name: name.to_owned(), message, fields, raw: raw.into_owned() });
         self.known.insert(name.to_owned(), Some(index));
         Ok(index)
     }

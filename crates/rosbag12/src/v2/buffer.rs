@@ -1,10 +1,11 @@
 //! A buffer for decompressed chunks, and the status of the decompressed data.
 
 /// Status of the data of a chunk after decompression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(not(feature = "compressed"), expect(dead_code, reason = "nothing is unpacked then"))]
 pub(crate) enum DataStatus {
     /// The data are complete and undamaged.
+    #[default]
     Intact,
     /// The data end in the middle of a compressed stream.
     Cut,

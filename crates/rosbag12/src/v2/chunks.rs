@@ -18,8 +18,7 @@ use super::records::{ChunkItem, ChunkRecords, Hints};
 use super::scan::{LengthSource, Step, TopScan};
 use super::template::Template;
 use super::wire::Header;
-use crate::message::MessageRef;
-use crate::message::usize_of;
+use crate::message::{MessageRef, usize_of};
 use crate::reader::BagReader;
 
 /// Kind of the header of a chunk that is divided into its records.

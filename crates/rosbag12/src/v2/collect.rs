@@ -60,13 +60,9 @@ impl Scanner {
             });
         }
         let publisher = Publisher::of_fields(stated.latching, stated.callerid);
-        let record = OriginRecord {
-            topic: topic.into(),
-            data: data.into(),
-            other_fields: other_fields().unwrap_or_default(),
-            at,
-            is_consistent: OnceLock::new(),
-        };
+        let (topic, data, is_consistent) = (topic.into(), data.into(), OnceLock::new());
+        let other_fields = other_fields().unwrap_or_default();
+        let record = OriginRecord { topic, data, other_fields, at, is_consistent };
         let origin = content.add_origin(conn, connection, publisher, Some(record))?;
         content.ids.declared.entry((section, conn)).or_insert(origin);
         content.ids.by_record.insert(key, origin);
@@ -131,20 +127,14 @@ impl Scanner {
             if !stated.as_ref().is_some_and(ConnectionHeader::is_complete) {
                 self.diagnostics.push(&rules::CONNECTION_DAMAGED, at..at + 1, || {
                     let what = if stated.is_some() { "lacks fields" } else { "cannot be parsed" };
-                    format!(
-                        "the record of connection {} of {} {what}; its messages are kept",
-                        origin.id,
-                        escape_bytes(topic)
-                    )
+                    let (id, topic) = (origin.id, escape_bytes(topic));
+                    format!("the record of connection {id} of {topic} {what}; its messages are kept")
                 });
             }
             if let Some(named) = stated.and_then(|stated| stated.topic).filter(|named| **named != **topic) {
                 self.diagnostics.push(&rules::OTHER_TOPIC, at..at + 1, || {
-                    format!(
-                        "messages on topic {} were published as {}; they are read as recorded",
-                        escape_bytes(topic),
-                        escape_bytes(named)
-                    )
+                    let (topic, named) = (escape_bytes(topic), escape_bytes(named));
+                    format!("messages on topic {topic} were published as {named}; they are read as recorded")
                 });
             }
             let first = first.entry(origin.connection).or_insert(at);

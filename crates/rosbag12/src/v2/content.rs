@@ -194,7 +194,7 @@ pub(crate) enum IndexMatch {
 }
 
 /// A chunk and the results of scanning the chunk.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Chunk {
     /// Location and header of the chunk.
     pub(crate) extent: ChunkExtent,
@@ -271,17 +271,7 @@ pub(crate) struct ChunkIndex {
 
 impl Chunk {
     pub(crate) fn new(extent: ChunkExtent, section: u32) -> Self {
-        Self {
-            extent,
-            section,
-            status: DataStatus::Intact,
-            decompressed_len: 0,
-            messages: ChunkMessages::default(),
-            index: ChunkIndex::default(),
-            lost_ranges: Vec::new(),
-            is_unread: false,
-            has_unknown_records: false,
-        }
+        Self { extent, section, ..Self::default() }
     }
 
     /// Returns the state of the chunk as text, for `info` and for the report of a recovery.

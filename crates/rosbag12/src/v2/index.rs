@@ -61,11 +61,8 @@ impl Scanner {
             }
             why.extend(chunks.iter().flat_map(chunk_faults));
             if infos != chunks.len() {
-                why.push(format!(
-                    "the index has {} for {}",
-                    count(infos, "chunk info"),
-                    count(chunks.len(), "chunk")
-                ));
+                let (infos, chunks) = (count(infos, "chunk info"), count(chunks.len(), "chunk"));
+                why.push(format!("the index has {infos} for {chunks}"));
             }
             // The totals in the bag header describe only one section (one bag within the file).
             let header = whole.map(|header| (header.conn_count as usize, header.chunk_count as usize));

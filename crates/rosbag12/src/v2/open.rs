@@ -131,10 +131,8 @@ impl Scanner {
 
     pub(super) fn report_zeros(&mut self, Loss { at, end, .. }: Loss) {
         self.diagnostics.push(&rules::ZEROS_BEFORE_INDEX, at..end, || {
-            format!(
-                "the bag has {} between the chunks and the index; no chunk is missing",
-                text::count(end - at, "zero byte")
-            )
+            let zeros = text::count(end - at, "zero byte");
+            format!("the bag has {zeros} between the chunks and the index; no chunk is missing")
         });
     }
 
@@ -458,10 +456,8 @@ fn report_length(chunk: &Chunk, diagnostics: &mut Diagnostics) {
     let len = extent.end - extent.data_at;
     if extent.headless {
         diagnostics.push(&rules::CHUNK_HEADLESS, extent.at..extent.at + 1, || {
-            format!(
-                "the header of a chunk is lost, but {} in it could be read",
-                text::count(chunk.messages.count, "message")
-            )
+            let messages = text::count(chunk.messages.count, "message");
+            format!("the header of a chunk is lost, but {messages} in it could be read")
         });
     }
     match extent.length {
@@ -472,10 +468,8 @@ fn report_length(chunk: &Chunk, diagnostics: &mut Diagnostics) {
             )
         }),
         LengthSource::Data if !extent.headless => diagnostics.push(&rules::CHUNK_LENGTH, head, || {
-            format!(
-                "the chunk header states {} bytes, but the chunk has {}; its records are read",
-                extent.data_len, len
-            )
+            let stated = extent.data_len;
+            format!("the chunk header states {stated} bytes, but the chunk has {len}; its records are read")
         }),
         _ => {}
     }

@@ -16,10 +16,8 @@ use rovelog_core::{LogReader as _, Record, Result, Select, Topic};
 
 use super::chunks::ChunkScan;
 use super::content::Chunk;
-use super::loader::LoadedChunk;
-use super::loader::Loader;
-use crate::message::MessageRef;
-use crate::message::usize_of;
+use super::loader::{LoadedChunk, Loader};
+use crate::message::{MessageRef, usize_of};
 use crate::reader::BagReader;
 
 /// Overlapping chunks together may occupy the decompression limit divided by this number.
@@ -197,16 +195,9 @@ impl<'a> MessageMerge<'a> {
             plan.sort_by_key(|number| (chunks[*number].messages.span, *number));
         }
         let max_held = usize_of(reader.options.read.limits.unpacked / ACTIVE_SHARE);
-        Self {
-            reader,
-            loader: reader.loader(plan),
-            scan: ChunkScan::default(),
-            wanted,
-            select: select.clone(),
-            form,
-            unknown_records: Vec::new(),
-            active: ActiveChunks { max_held, ..ActiveChunks::default() },
-        }
+        let active = ActiveChunks { max_held, ..ActiveChunks::default() };
+        let (loader, select, scan) = (reader.loader(plan), select.clone(), ChunkScan::default());
+        Self { reader, loader, scan, wanted, select, form, unknown_records: Vec::new(), active }
     }
 
     /// Returns the next record. After the last record, returns an error if the index lists messages

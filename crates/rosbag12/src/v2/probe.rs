@@ -80,14 +80,8 @@ pub(super) fn probe(window: Window<'_>, at: u64) -> Result<Probe<'_>, NeedMore> 
     let Some(fields) = Fields::read(header) else { return Ok(Probe::Bad) };
     let Some((header, corrected_op)) = Header::interpret(&fields) else { return Ok(Probe::Bad) };
     let Some(data_len) = window.view::<U32Le>(end)? else { return Ok(Probe::Cut) };
-    let duplicates = fields.duplicates;
-    Ok(Probe::Good(ProbedRecord {
-        header,
-        corrected_op,
-        duplicates,
-        data_at: end + LEN,
-        data_len: data_len.get(),
-    }))
+    let (duplicates, data_at, data_len) = (fields.duplicates, end + LEN, data_len.get());
+    Ok(Probe::Good(ProbedRecord { header, corrected_op, duplicates, data_at, data_len }))
 }
 
 /// Returns whether the file ends at offset `at`, or another bag starts there.

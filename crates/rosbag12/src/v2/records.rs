@@ -22,8 +22,7 @@ use super::content::{ConnectionRecord, IndexRange};
 use super::probe::{Probe, ProbedRecord, follows, probe, starts};
 use super::template::Template;
 use super::wire::Header;
-use crate::message::MessageRef;
-use crate::message::usize_of;
+use crate::message::{MessageRef, usize_of};
 use crate::validate::Search;
 
 /// An item found while reading the decompressed data of a chunk.

@@ -51,16 +51,8 @@ pub(crate) struct ChunkedStream {
 impl ChunkedStream {
     pub(crate) fn new(scanner: &mut Scanner, cap: DecompressionLimit) -> Self {
         scanner.content.begin_section();
-        let scan = TopScan::new(scanner.line.len, cap);
-        Self {
-            scan,
-            buffer: Buffer::default(),
-            open: None,
-            template: None,
-            cap,
-            has_ended: false,
-            zeros: Vec::new(),
-        }
+        let (scan, buffer) = (TopScan::new(scanner.line.len, cap), Buffer::default());
+        Self { scan, buffer, open: None, template: None, cap, has_ended: false, zeros: Vec::new() }
     }
 
     /// Returns the offset in the stream and the payload of the message that [`next`](Self::next)

@@ -8,8 +8,7 @@ use zerocopy::FromBytes;
 
 use super::probe::{Probe, probe};
 use super::wire::{self, Header, Stamp};
-use crate::message::MessageRef;
-use crate::message::usize_of;
+use crate::message::{MessageRef, usize_of};
 use crate::wire::RecordHead;
 
 const WORD: usize = size_of::<U64Le>();

@@ -270,14 +270,9 @@ impl ConnectionCount {
 pub(crate) fn bag_header_record(index_pos: u64, conn_count: u32, chunk_count: u32) -> Vec<u8> {
     let (index_pos, conn_count, chunk_count) =
         (U64Le::new(index_pos), U32Le::new(conn_count), U32Le::new(chunk_count));
-    let header = Header::BagHeader(BagHeader {
-        index_pos: &index_pos,
-        conn_count: &conn_count,
-        chunk_count: &chunk_count,
-        encryptor: None,
-        gpg_user: None,
-    });
-    padded(|data_len| header.to_head(data_len))
+    let (index_pos, conn_count, chunk_count) = (&index_pos, &conn_count, &chunk_count);
+    let header = BagHeader { index_pos, conn_count, chunk_count, encryptor: None, gpg_user: None };
+    padded(|data_len| Header::BagHeader(header).to_head(data_len))
 }
 
 #[cfg(test)]

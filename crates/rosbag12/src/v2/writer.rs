@@ -328,12 +328,8 @@ impl<'a> Writer<'a> {
             self.put(bytes)?;
         }
         self.out.flush()?;
-        Ok(Totals {
-            index_pos,
-            connections: number(connections.len()),
-            chunks: number(chunks.len()),
-            bytes: self.at,
-        })
+        let (connections, chunks) = (number(connections.len()), number(chunks.len()));
+        Ok(Totals { index_pos, connections, chunks, bytes: self.at })
     }
 }
 

@@ -47,7 +47,7 @@ const BLOCK_SIZE: u64 = 4 << 20;
 /// assert_eq!(index.bytes_of(1), 5 << 20..6 << 20);
 /// assert!(!index.has_any(1, &[false, true]));
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Index<M> {
     /// Blocks of the file in file order.
     blocks: Vec<Block<M>>,
@@ -110,20 +110,6 @@ impl Span {
     /// Returns the earliest and the latest time, or `None` if the span is empty.
     pub fn range(self) -> Option<RangeInclusive<i64>> {
         (self.first <= self.last).then_some(self.first..=self.last)
-    }
-}
-
-impl<M: Default> Default for Index<M> {
-    fn default() -> Self {
-        Self {
-            blocks: Vec::new(),
-            skips: Vec::new(),
-            end: 0,
-            number: 0,
-            full_at: 0,
-            mark: M::default(),
-            is_single_block: false,
-        }
     }
 }
 

@@ -242,11 +242,8 @@ impl FieldList {
             let value = value.map_or_else(|| bytes_text(own), |value| value_text(&value));
             let unit = field.unit.as_deref().map_or_else(String::new, |unit| format!(" {unit}"));
             if let (Len::Counted, Some((count, rest))) = (slot.len, own.split_first_chunk()) {
-                self.leaf(
-                    &format!("{} count", field.name),
-                    count.len(),
-                    u32::from_le_bytes(*count).to_string(),
-                );
+                let name = format!("{} count", field.name);
+                self.leaf(&name, count.len(), u32::from_le_bytes(*count).to_string());
                 own = rest;
             }
             // A single value is not divided into elements.

@@ -352,11 +352,9 @@ impl<'a> TopicRef<'a> {
         self.records(select).map(move |record| {
             let record = record?;
             reader.read(&record).map_err(|error| {
-                let why = format!(
-                    "the record of {} at byte {} does not fit the struct: {error}",
-                    record.topic.name, record.offset
-                );
-                Error::new(format, ErrorKind::InvalidArgument, Some(record.offset), why)
+                let (name, at) = (&record.topic.name, record.offset);
+                let why = format!("the record of {name} at byte {at} does not fit the struct: {error}");
+                Error::new(format, ErrorKind::InvalidArgument, Some(at), why)
             })
         })
     }

@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use rovelog::Scalar;
 use rovelog::rosbag12::msg::{Array, Primitive};
 
 use super::ExportedType;
@@ -115,17 +116,14 @@ impl CompiledType {
 
 /// Returns the step that converts a primitive type. `word` is the name of the type.
 fn primitive(word: &str) -> [Step; 1] {
-    let width = match Primitive::named(word) {
-        Some(Primitive::Bool) => return [Step::Bool],
-        Some(Primitive::Time) => return [Step::Time],
-        Some(Primitive::Duration) => return [Step::Duration],
-        Some(Primitive::String) => return [Step::Text],
-        Some(Primitive::Int8 | Primitive::UInt8) | None => 1,
-        Some(Primitive::Int16 | Primitive::UInt16) => 2,
-        Some(Primitive::Int32 | Primitive::UInt32 | Primitive::Float32) => 4,
-        Some(Primitive::Int64 | Primitive::UInt64 | Primitive::Float64) => 8,
-    };
-    [Step::Numbers { width, count: 1 }]
+    [match Primitive::named(word) {
+        Some(Primitive::Scalar(Scalar::Bool)) => Step::Bool,
+        Some(Primitive::Scalar(scalar)) => Step::Numbers { width: scalar.size(), count: 1 },
+        Some(Primitive::Time) => Step::Time,
+        Some(Primitive::Duration) => Step::Duration,
+        Some(Primitive::String) => Step::Text,
+        None => Step::Numbers { width: 1, count: 1 },
+    }]
 }
 
 /// Appends the steps for a field. `one` contains the steps for a single element of the field.

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use rovelog::Scalar;
 use rovelog::rosbag12::msg::{Array, Constant, FieldText, Primitive};
 
 use super::names::{Names, is_constant_name, is_field_name, snake_case};
@@ -121,12 +122,12 @@ fn value(constant: &Constant) -> Option<Cow<'_, str>> {
             // string that needs an escaped quote is rejected.
             (!text.contains(quote) && !text.ends_with('\\')).then(|| format!("{quote}{text}{quote}").into())
         }
-        Primitive::Bool => match text {
+        Primitive::Scalar(Scalar::Bool) => match text {
             "True" | "true" | "1" => Some("true".into()),
             "False" | "false" | "0" => Some("false".into()),
             _ => None,
         },
-        Primitive::Float32 | Primitive::Float64 => {
+        Primitive::Scalar(Scalar::Float32 | Scalar::Float64) => {
             text.parse().is_ok_and(f64::is_finite).then_some(text.into())
         }
         _ => text.parse::<i128>().is_ok().then_some(text.into()),

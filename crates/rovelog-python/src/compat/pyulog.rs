@@ -139,6 +139,7 @@ fn other_messages(
 
 /// Collector for the messages in a part of a log. Data messages are not collected, because they
 /// contain the rows of topics.
+#[derive(Default)]
 struct OtherMessages {
     /// For each subscription, the location of the timestamp in its rows.
     timestamps: Vec<Option<TimestampField>>,
@@ -161,11 +162,8 @@ impl OtherMessages {
         let subscriptions = log.definitions().subscriptions();
         let mut new = Self {
             timestamps: (0..subscriptions.len()).map(|number| timestamps.get(&number).copied()).collect(),
-            subscribed: HashMap::new(),
-            subscriptions: 0,
-            found: Vec::new(),
             last: log.header().timestamp.get(),
-            in_data: false,
+            ..Self::default()
         };
         for before in subscriptions.iter().take_while(|before| before.offset < start) {
             new.subscribe(before.msg_id);

@@ -163,18 +163,8 @@ pub(crate) fn bag_messages(
     let with_publisher = with_header || connections.iter().flatten().any(Connection::skips_messages);
     let messages = Messages::new(py, reader, &select, true, with_publisher)?;
     let tuple_new = py.get_type::<PyTuple>().getattr(intern!(py, "__new__"))?.unbind();
-    let origin = reader.origin.clone();
-    Ok(BagMessages {
-        log,
-        messages,
-        connections,
-        given,
-        tuple_new,
-        raw,
-        with_header,
-        stamps: TimeClasses(time_classes),
-        origin,
-    })
+    let (stamps, origin) = (TimeClasses(time_classes), reader.origin.clone());
+    Ok(BagMessages { log, messages, connections, given, tuple_new, raw, with_header, stamps, origin })
 }
 
 /// A message type. The names are keys of `BagType` in Python.

@@ -80,12 +80,9 @@ pub fn check(lake: &Lake, content: bool) -> Result<Checked, ScaleError> {
     }
     let (own, foreign) = unlisted_files(lake, &named)?;
     checked.unnamed = own.iter().map(|path| path.display().to_string()).collect();
-    let foreign = foreign.iter();
-    checked.problems.extend(foreign.map(|path| {
-        format!(
-            "{} was not written by rovelog, but programs that read this table would read it, too",
-            path.display()
-        )
+    checked.problems.extend(foreign.iter().map(|path| {
+        let path = path.display();
+        format!("{path} was not written by rovelog, but programs that read this table would read it, too")
     }));
     Ok(checked)
 }

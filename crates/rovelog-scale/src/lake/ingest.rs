@@ -180,6 +180,7 @@ fn packs(members: Vec<Member>, target: u64) -> Vec<Pack> {
 }
 
 /// The logs that a lake already contains, as listed in the table `_logs`.
+#[derive(Default)]
 struct LakeContent {
     /// Paths, sizes and times of the last change of the logs.
     files: HashSet<LogFile>,
@@ -196,12 +197,7 @@ impl LakeContent {
     /// Reads the list of the lake's logs from the table `_logs`. If `retry` is true, logs that
     /// crashed their worker are tried again.
     fn of(lake: &Lake, retry: bool) -> Result<Self, ScaleError> {
-        let mut known = Self {
-            files: HashSet::new(),
-            ids: HashSet::new(),
-            replaced: HashMap::new(),
-            damaged: Vec::new(),
-        };
+        let mut known = Self::default();
         for path in files_below(&lake.logs(), "parquet")? {
             let (rows, files) = from_parquet(&path)?;
             // A worker that crashed has its own pack. Other packs are not replaced.
@@ -351,12 +347,9 @@ impl Run<'_> {
     /// Adds the files of a pack to the lake, and counts the logs of the pack.
     fn commit(&mut self, packed: &Packed) -> Result<(), ScaleError> {
         for row in packed.logs.iter().filter(|row| row.failed_worker()) {
-            let quarantined = Quarantined {
-                uri: row.uri.clone(),
-                sha256: row.sha256.clone(),
-                attempts: MAX_ATTEMPTS,
-                why: row.error.clone().unwrap_or_default(),
-            };
+            let (uri, sha256) = (row.uri.clone(), row.sha256.clone());
+            let why = row.error.clone().unwrap_or_default();
+            let quarantined = Quarantined { uri, sha256, attempts: MAX_ATTEMPTS, why };
             write_json(&self.lake.quarantine().join(format!("{}.json", row.id)), &quarantined)?;
         }
         for split in commit(self.lake, self.lock, packed)? {

@@ -38,4 +38,4 @@ pub use logs::{LogRow, Status};
 pub use member::{Member, Pack};
 pub use pack::{Packed, write};
 pub use places::Split;
-pub use work::{Engine, NoAnswer, Worker};
+pub use work::{Engine, Failure, Worker};

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::logs::{LogRow, Status};
 use super::member::{Member, Pack};
 use super::tables::{Staged, Tables};
+use super::work::Failure;
 use super::{events, logs};
-use crate::error::Blame;
 use crate::rows::Rows;
 use crate::types::Rules;
 use crate::{ScaleError, Wanted};
@@ -53,10 +53,10 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
     let uri = &member.log.uri;
     let log = match member.log.open() {
         Ok(log) => log,
-        Err(error) if error.blame() == Blame::Log => {
-            return Ok(LogRow::failed(member, pack, error.to_string()));
-        }
-        Err(error) => return Err(error),
+        Err(error) => match error.failure() {
+            Failure::Refused(why) => return Ok(LogRow::failed(member, pack, why)),
+            _ => return Err(error),
+        },
     };
     let mut row = LogRow::of(member, pack, &log);
     let month = row.month();

@@ -225,23 +225,13 @@ impl<'a> Places<'a> {
         let plain = plain_name(file);
         for number in 1_u32.. {
             let table = if number == 1 { plain.clone() } else { format!("{plain}__{number}") };
-            if self.names.is_other_case(&table) {
-                continue;
-            }
-            let known: Option<TableColumns> = read_json(&self.lake.columns(&table))?;
-            let known = known.unwrap_or_else(|| TableColumns::empty(&file.topic));
-            // Different topics can have the same folder name. For example, `/a/b` and `/a_b` both
-            // become `a_b`.
-            if known.topic != file.topic {
-                continue;
-            }
+            let Some(known) = self.columns_of(&table, &file.topic)? else { continue };
             return match known.with(columns()) {
                 Added::Fits(columns) => self.keep(table, &known, columns),
                 Added::OtherCase => continue,
                 Added::Conflict(conflict) if conflict.new < conflict.known => {
-                    let (moved, of_table) = (&known, known.columns.iter());
-                    let to = self.beside(&table, conflict.known, &file.topic, || of_table.clone())?;
-                    let logs = move_table(self.lake, &table, &to.path, &moved.topic, placed)?;
+                    let to = self.beside(&table, conflict.known, &file.topic, || known.columns.iter())?;
+                    let logs = move_table(self.lake, &table, &to.path, &known.topic, placed)?;
                     self.note(file, &conflict.column, conflict.known, (&table, &to.path), logs);
                     match TableColumns::empty(&file.topic).with(columns()) {
                         Added::Fits(columns) => self.keep(table, &known, columns),
@@ -273,18 +263,26 @@ impl<'a> Places<'a> {
         for number in 1_u32.. {
             let suffix = if number == 1 { String::new() } else { format!("__{number}") };
             let table = format!("{plain}__{}{suffix}", kind.name());
-            if self.names.is_other_case(&table) {
-                continue;
-            }
-            let known: Option<TableColumns> = read_json(&self.lake.columns(&table))?;
-            let known = known.unwrap_or_else(|| TableColumns::empty(topic));
-            if known.topic == topic
+            if let Some(known) = self.columns_of(&table, topic)?
                 && let Added::Fits(columns) = known.with(columns())
             {
                 return self.keep(table, &known, columns);
             }
         }
         Err(ScaleError::Columns(format!("topic {topic} has too many tables")))
+    }
+
+    /// Returns the known columns of a table, which may be none. Returns `None` if the table cannot
+    /// contain rows of the topic.
+    fn columns_of(&self, table: &str, topic: &str) -> Result<Option<TableColumns>, ScaleError> {
+        if self.names.is_other_case(table) {
+            return Ok(None);
+        }
+        let known: Option<TableColumns> = read_json(&self.lake.columns(table))?;
+        let known = known.unwrap_or_else(|| TableColumns::empty(topic));
+        // Different topics can have the same folder name. For example, `/a/b` and `/a_b` both
+        // become `a_b`.
+        Ok(Some(known).filter(|known| known.topic == topic))
     }
 
     /// Writes the description of a table's columns if the columns have changed.

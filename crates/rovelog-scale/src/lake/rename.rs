@@ -41,10 +41,8 @@ pub(super) fn move_table(
         if old.is_empty() {
             continue;
         }
-        write_atomically(
-            &path,
-            &logs::with_files(&path, &files, |id| ids.contains(id).then_some((topic, to)))?,
-        )?;
+        let content = logs::with_files(&path, &files, |id| ids.contains(id).then_some((topic, to)))?;
+        write_atomically(&path, &content)?;
         old.iter().try_for_each(|path| remove_if_there(path))?;
         moved.extend(ids);
     }

@@ -16,21 +16,11 @@ use serde::{Deserialize, Serialize};
 use super::member::Pack;
 use super::pack::{Packed, write};
 use crate::ScaleError;
-use crate::error::Blame;
 
 /// A function that passes a task to a query engine. The engine calls [`Worker::answer`] on one of
 /// its machines. The function returns the result of that call, or the reason why there is no
 /// result.
-pub type Engine = Arc<dyn Fn(&str) -> Result<String, NoAnswer> + Send + Sync>;
-
-/// Reason why a query engine has no result of a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoAnswer {
-    /// The worker ended without a result. The task is tried again.
-    Ended(String),
-    /// The query engine must not get any more tasks, so no more logs are added.
-    Stopped(String),
-}
+pub type Engine = Arc<dyn Fn(&str) -> Result<String, Failure> + Send + Sync>;
 
 /// Kind of worker that writes the files of packs.
 #[derive(Clone)]
@@ -65,30 +55,17 @@ struct Task {
     staging: PathBuf,
 }
 
-/// The answer of a worker. All variants except `Done` contain the reason for the failure.
-#[derive(Serialize, Deserialize)]
-enum Answer {
-    Done(Packed),
+/// Reason why a worker has not written the files of its pack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
     /// A log cannot be read to its end, and another attempt would fail, too.
     Refused(String),
     /// A log cannot be read at present, but another attempt may succeed.
     Unread(String),
-    /// The files of the pack cannot be written.
-    Unwritten(String),
-}
-
-/// Reason why a worker has not written the files of its pack.
-#[derive(Clone, Debug)]
-pub(crate) enum Failure {
-    /// The worker reported that a log cannot be read to its end, and that another attempt would
-    /// fail, too.
-    Refused(String),
-    /// The worker reported that a log cannot be read at present.
-    Unread(String),
     /// The worker could not be started, or could not write files. The same failure is expected for
     /// all logs, so no more logs are added.
     Stopped(String),
-    /// The worker ended without giving an answer.
+    /// The worker ended without giving an answer. The task is tried again.
     Ended(String),
 }
 
@@ -125,20 +102,12 @@ impl Worker {
         // first attempt is still writing.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let staging = task.staging.join(format!("{}-{now}", std::process::id()));
-        let answer = match write(&task.pack, &staging) {
-            Ok(packed) => Answer::Done(packed),
-            Err(error) => {
-                // If the folder cannot be removed here, `ingest` removes it together with the
-                // folder of the task.
-                let _ = fs::remove_dir_all(&staging);
-                let why = error.to_string();
-                match error.blame() {
-                    Blame::Log => Answer::Refused(why),
-                    Blame::Source => Answer::Unread(why),
-                    Blame::Lake => Answer::Unwritten(why),
-                }
-            }
-        };
+        let answer = write(&task.pack, &staging).map_err(|error| {
+            // If the folder cannot be removed here, `ingest` removes it together with the folder of
+            // the task.
+            let _ = fs::remove_dir_all(&staging);
+            error.failure()
+        });
         serde_json::to_string(&answer).map_err(json)
     }
 
@@ -148,21 +117,9 @@ impl Worker {
         let task = serde_json::to_string(&task).map_err(|error| Failure::Ended(error.to_string()))?;
         let (answer, why) = match self {
             Self::Process { program, arguments } => in_process(program, arguments, &task)?,
-            Self::Engine(engine) => {
-                let answer = engine(&task).map_err(|error| match error {
-                    NoAnswer::Ended(why) => Failure::Ended(why),
-                    NoAnswer::Stopped(why) => Failure::Stopped(why),
-                })?;
-                (answer, "the engine returned no result".to_owned())
-            }
+            Self::Engine(engine) => (engine(&task)?, "the engine returned no result".to_owned()),
         };
-        match serde_json::from_str(&answer) {
-            Ok(Answer::Done(packed)) => Ok(packed),
-            Ok(Answer::Refused(why)) => Err(Failure::Refused(why)),
-            Ok(Answer::Unread(why)) => Err(Failure::Unread(why)),
-            Ok(Answer::Unwritten(why)) => Err(Failure::Stopped(why)),
-            Err(_) => Err(Failure::Ended(why)),
-        }
+        serde_json::from_str(&answer).unwrap_or(Err(Failure::Ended(why)))
     }
 }
 

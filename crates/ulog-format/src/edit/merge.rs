@@ -333,10 +333,8 @@ impl<'a, W: Write> Merge<'a, W> {
             if !topic.defined {
                 // The topic has no rows. A reader cannot verify a subscription without a format,
                 // and might report it as damage.
-                self.left_out.push(format!(
-                    "the subscription of {}, because its format is not defined",
-                    topic.type_name
-                ));
+                let name = &topic.type_name;
+                self.left_out.push(format!("the subscription of {name}, because its format is not defined"));
                 continue;
             }
             let message_name = topic.type_name.as_bytes();
@@ -475,13 +473,9 @@ impl<'a, W: Write> Merge<'a, W> {
                 ("became", Value::Text(to)),
             ])
         });
-        Ok(Merged {
-            records: self.records,
-            topics: self.topics.merged.iter().filter(|topic| topic.defined).count(),
-            bytes,
-            left_out: self.left_out,
-            details: vec![Detail::hidden("renamed_topics", Value::List(renamed.collect()))],
-        })
+        let details = vec![Detail::hidden("renamed_topics", Value::List(renamed.collect()))];
+        let topics = self.topics.merged.iter().filter(|topic| topic.defined).count();
+        Ok(Merged { records: self.records, topics, bytes, left_out: self.left_out, details })
     }
 }
 

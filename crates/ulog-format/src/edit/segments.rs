@@ -349,14 +349,11 @@ impl UlogReader {
                     before.records += part.rows;
                     before.timed_records += part.timed_rows;
                 }
-                _ => segments.push(Segment {
-                    range: part.start..end,
-                    records: part.rows,
-                    timed_records: part.timed_rows,
-                    first: None,
-                    last: None,
-                    in_time_order,
-                }),
+                _ => {
+                    let (range, records, timed_records) = (part.start..end, part.rows, part.timed_rows);
+                    let (first, last) = (None, None);
+                    segments.push(Segment { range, records, timed_records, first, last, in_time_order });
+                }
             }
         }
         self.set_times(&mut segments);

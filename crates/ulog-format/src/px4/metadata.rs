@@ -235,11 +235,8 @@ impl EventDefinition<'_> {
                 break;
             }
         }
-        EventText {
-            name: format!("{}::{}", self.component.namespace, self.event.name),
-            group: self.group.to_owned(),
-            message: message.trim().to_owned(),
-        }
+        let name = format!("{}::{}", self.component.namespace, self.event.name);
+        EventText { name, group: self.group.to_owned(), message: message.trim().to_owned() }
     }
 
     /// Decodes the arguments of an event, up to the first argument that cannot be decoded.

@@ -64,11 +64,8 @@ impl Entry {
 /// messages to users.
 pub fn timeline(reader: &UlogReader, events: impl IntoIterator<Item = Event>) -> Vec<Change<Entry>> {
     let mut entries = status_changes(reader);
-    entries.extend(events.into_iter().map(|event| Change {
-        time: event.time,
-        offset: event.offset,
-        value: Entry::Event(event),
-    }));
+    let entry = |event: Event| Change { time: event.time, offset: event.offset, value: Entry::Event(event) };
+    entries.extend(events.into_iter().map(entry));
     entries.sort_by_key(|entry| (entry.time.nanos, entry.offset));
     entries
 }

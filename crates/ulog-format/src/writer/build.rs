@@ -261,9 +261,7 @@ impl RowBuffer {
             |name: &str, len: Option<usize>| len.map_or(name.to_owned(), |len| format!("{name}[{len}]"));
         let want = shape(place.scalar().map_or("char", rovelog_core::Scalar::name), place.elements());
         let field = format!("byte {} of {}", place.offset(), self.layout.record.schema().name);
-        encode::bad_value(
-            &field,
-            format!("the value has type {}, but the field has type {want}", shape(got, len)),
-        )
+        let why = format!("the value has type {}, but the field has type {want}", shape(got, len));
+        encode::bad_value(&field, why)
     }
 }

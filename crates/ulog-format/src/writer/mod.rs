@@ -294,10 +294,8 @@ impl<W: Write> UlogWriter<W> {
         self.still_defining(|| format!("the default of {name}"))?;
         let value = value.into();
         if self.tables.parameters.get(name).is_none_or(|ty| **ty != *value.type_name()) {
-            return Err(encode::bad_key(
-                name,
-                "a parameter with the same name and type must be written before its default",
-            ));
+            let why = "a parameter with the same name and type must be written before its default";
+            return Err(encode::bad_key(name, why));
         }
         let default_types = match of {
             DefaultOf::System => 1,
@@ -518,7 +516,7 @@ impl<W: Write> UlogWriter<W> {
     /// Writes a message that is not a row. If the message is a definition, it is added to the
     /// tables for checking later calls.
     fn put_new(&mut self, message: &Message<'_>) -> Result<(), UlogError> {
-        if matches!(message.msg_type(), b'A' | b'R' | b'D' | b'L' | b'C' | b'S' | b'O') {
+        if message.is_data() {
             self.begin_data()?;
         }
         self.put(message)?;

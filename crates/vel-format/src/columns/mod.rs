@@ -12,7 +12,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use rovelog_core::internal::layout::Layout;
-use rovelog_core::{LogReader, Select, TopicId};
+use rovelog_core::{LogReader, Select, Topic, TopicId};
 
 pub use points::PointBatches;
 use table::{Table, metadata};
@@ -46,15 +46,9 @@ impl VelReader {
             self.record_type(topic).ok_or_else(|| VelError::Undescribed { topic: topic.name.clone() })?;
         let declared =
             record_type.as_deref().map(|declared| (declared.kind(), tables::renamed(declared.layout())));
-        let mut batches = TopicBatches {
-            reader: self,
-            topic: topic.name.clone(),
-            type_name: topic.type_name.clone(),
-            places: self.entries.of_topic(topic.id.0, self.topics().len()),
-            declared,
-            select: select.clone(),
-            schema: Arc::new(Schema::empty()),
-        };
+        let places = self.entries.of_topic(topic.id.0, self.topics().len());
+        let (select, schema) = (select.clone(), Arc::new(Schema::empty()));
+        let mut batches = TopicBatches { reader: self, topic, places, declared, select, schema };
         batches.schema =
             batches.table(&[]).map_err(|error| VelError::Io(std::io::Error::other(error)))?.schema();
         Ok(batches)
@@ -64,8 +58,7 @@ impl VelReader {
 /// Iterator over the record batches of a topic.
 pub(crate) struct TopicBatches<'a> {
     reader: &'a VelReader,
-    topic: String,
-    type_name: String,
+    topic: &'a Topic,
     /// Indices of the topic's messages that have not been read yet.
     places: &'a [u32],
     /// Kind of the messages, and layout of their fields. In this layout, the fields have the names
@@ -80,7 +73,7 @@ impl TopicBatches<'_> {
         let mut table = Table::new(&self.select);
         let declared = self.declared.as_ref().map(|(kind, layout)| (*kind, layout));
         let rows = tables::fill(&mut table, self.reader.meaning(), declared, messages)?;
-        table.batch(rows, metadata(&self.topic, &self.type_name))
+        table.batch(rows, metadata(&self.topic.name, &self.topic.type_name))
     }
 }
 

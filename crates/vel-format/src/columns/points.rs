@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{
     ArrayRef, Float32Array, Int64Array, RecordBatch, RecordBatchReader, UInt8Array, UInt16Array, UInt32Array,
 };
-use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_schema::{ArrowError, SchemaRef};
 use rovelog_core::Select;
 
 use super::table::{Table, metadata};
@@ -32,16 +32,10 @@ impl VelReader {
         select: &Select,
     ) -> Result<PointBatches<'_>, VelError> {
         let revolutions = self.revolutions(sensor, calibration, options, 0)?;
-        let mut batches = PointBatches {
-            unit: revolutions.decoder().model().unit(),
-            revolutions,
-            corrected: options.correct_intensity,
-            select: select.clone(),
-            schema: Arc::new(Schema::empty()),
-        };
-        let empty = batch(&batches.select, batches.unit, batches.corrected, 0, 0, &[]);
-        batches.schema = empty.map_err(|error| VelError::Io(std::io::Error::other(error)))?.schema();
-        Ok(batches)
+        let (unit, corrected) = (revolutions.decoder().model().unit(), options.correct_intensity);
+        let empty = batch(select, unit, corrected, 0, 0, &[]);
+        let schema = empty.map_err(|error| VelError::Io(std::io::Error::other(error)))?.schema();
+        Ok(PointBatches { revolutions, unit, corrected, select: select.clone(), schema })
     }
 }
 

@@ -99,11 +99,10 @@ impl Calibration {
     /// Returns an error if the file is larger than 1 MiB, has an unknown format, or contains no
     /// laser.
     pub fn parse(text: &str) -> Result<Self, VelError> {
-        if text.len() > FILE_LIMIT {
-            return Err(bad_calibration(format!(
-                "the file has {} bytes, which is too large for a calibration",
-                text.len()
-            )));
+        let len = text.len();
+        if len > FILE_LIMIT {
+            let why = format!("the file has {len} bytes, which is too large for a calibration");
+            return Err(bad_calibration(why));
         }
         // Files from Velodyne are XML. Files of the ROS driver are YAML or JSON.
         let start = text.trim_start();

@@ -31,16 +31,8 @@ pub struct VariableBuilder {
     schema: SchemaRef,
     /// Times of the appended records in nanoseconds.
     times: Vec<i64>,
-    /// Columns in the order of the layout's fields.
-    columns: Vec<Column>,
-}
-
-/// Destination of a field's values.
-enum Column {
-    /// The field is not selected.
-    Skipped,
-    /// The field is selected, and its values are appended to this store.
-    Kept(Store),
+    /// Columns in the order of the layout's fields. A field that is not selected has no column.
+    columns: Vec<Option<Store>>,
 }
 
 /// The values of a column. The variant depends on the type of the column.
@@ -59,7 +51,7 @@ enum Store {
     Bytes(Offsets, Vec<u8>),
     /// Structs. `len` is the number of structs. It is stored separately, because a selection may
     /// skip all fields of the structs.
-    Struct { fields: Fields, columns: Vec<Column>, len: usize },
+    Struct { fields: Fields, columns: Vec<Option<Store>>, len: usize },
     /// Lists of variable size. `child` contains the elements of all lists.
     List { field: Arc<Field>, offsets: Offsets, child: Box<Store> },
     /// Lists of a fixed size. `len` is the number of lists, and `child` contains the elements of
@@ -130,10 +122,8 @@ impl VariableBuilder {
         let times = std::mem::take(&mut self.times);
         let rows = times.len();
         let mut arrays: Vec<ArrayRef> = vec![Arc::new(PrimitiveArray::<Int64Type>::new(times.into(), None))];
-        for column in &mut self.columns {
-            if let Column::Kept(store) = column {
-                arrays.push(store.finish()?);
-            }
+        for store in self.columns.iter_mut().flatten() {
+            arrays.push(store.finish()?);
         }
         new_batch(self.schema(), arrays, rows)
     }
@@ -141,15 +131,15 @@ impl VariableBuilder {
 
 /// Creates the columns for the fields of a struct. The Arrow fields of the selected fields are
 /// appended to `fields`.
-fn columns(layout: &Layout, path: &str, select: &Select, fields: &mut Vec<Arc<Field>>) -> Vec<Column> {
+fn columns(layout: &Layout, path: &str, select: &Select, fields: &mut Vec<Arc<Field>>) -> Vec<Option<Store>> {
     let kept = |(field, slot): (&crate::Field, &Slot)| {
         let path = path_of(path, field);
         if !select.keeps_field(&path) {
-            return Column::Skipped;
+            return None;
         }
         let (data_type, store) = store(slot, &path, select);
         fields.push(column(field, data_type));
-        Column::Kept(store)
+        Some(store)
     };
     layout.fields().map(kept).collect()
 }
@@ -247,10 +237,10 @@ fn each_field(
 }
 
 /// Appends the selected fields of a struct to their columns, and skips all other fields.
-fn append_fields(layout: &Layout, columns: &mut [Column], record: &[u8], at: &mut usize) {
+fn append_fields(layout: &Layout, columns: &mut [Option<Store>], record: &[u8], at: &mut usize) {
     each_field(layout, record, at, |i, slot, len, at| match &mut columns[i] {
-        Column::Kept(store) => store.take(&slot.element, len, record, at),
-        Column::Skipped => skip(&slot.element, len, record, at),
+        Some(store) => store.take(&slot.element, len, record, at),
+        None => skip(&slot.element, len, record, at),
     });
 }
 
@@ -370,10 +360,8 @@ impl Store {
             Self::Struct { fields, columns, len } => {
                 let len = std::mem::take(len);
                 let mut arrays = Vec::with_capacity(fields.len());
-                for column in columns {
-                    if let Column::Kept(store) = column {
-                        arrays.push(store.finish()?);
-                    }
+                for store in columns.iter_mut().flatten() {
+                    arrays.push(store.finish()?);
                 }
                 if arrays.is_empty() {
                     Arc::new(StructArray::new_empty_fields(len, None))

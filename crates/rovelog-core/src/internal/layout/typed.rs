@@ -244,7 +244,8 @@ impl<'l, 'de> FieldReader<'_, 'l, 'de> {
             layout,
             bytes: self.bytes,
             next: 0,
-            position: Position::default(),
+            at: 0,
+            lengths: Vec::new(),
         })
     }
 
@@ -418,16 +419,6 @@ impl<'de> Deserializer<'de> for FieldReader<'_, '_, 'de> {
     }
 }
 
-/// Position in a struct whose fields are read in the order of their bytes.
-#[derive(Default)]
-struct Position {
-    /// Offset of the end of the last field whose size has been determined.
-    at: u64,
-    /// Integer values of the fields up to offset `at`. The value of such a field may be the number
-    /// of elements of a later field.
-    lengths: Vec<u64>,
-}
-
 /// Map access to the fields of a struct, in the order of their bytes.
 struct StructFields<'m, 'l, 'de> {
     /// Field maps of the topic's type and of all nested types.
@@ -440,8 +431,11 @@ struct StructFields<'m, 'l, 'de> {
     bytes: &'de [u8],
     /// Index of the next field in the field map.
     next: usize,
-    /// Position after the fields whose sizes have been determined.
-    position: Position,
+    /// Offset of the end of the last field whose size has been determined.
+    at: u64,
+    /// Integer values of the fields up to offset `at`. The value of such a field may be the number
+    /// of elements of a later field.
+    lengths: Vec<u64>,
 }
 
 impl StructFields<'_, '_, '_> {
@@ -453,11 +447,10 @@ impl StructFields<'_, '_, '_> {
         if let (Some(offset), false) = (self.layout.slots()[slot].offset, self.layout.is_linked()) {
             return Ok(offset as u64);
         }
-        let Position { at, lengths } = &mut self.position;
-        for passed in &self.layout.slots()[lengths.len()..slot] {
-            *at = passed.end(self.bytes, *at, lengths).map_err(TypedError::short)?;
+        for passed in &self.layout.slots()[self.lengths.len()..slot] {
+            self.at = passed.end(self.bytes, self.at, &mut self.lengths).map_err(TypedError::short)?;
         }
-        Ok(*at + self.layout.slots()[slot].padding as u64)
+        Ok(self.at + self.layout.slots()[slot].padding as u64)
     }
 }
 
@@ -485,7 +478,7 @@ impl<'de> MapAccess<'de> for StructFields<'_, '_, 'de> {
         let count = match slot.len {
             Len::One => None,
             Len::Fixed(count) => Some(count.into()),
-            Len::Field(field) => Some(self.position.lengths.get(field).copied().unwrap_or(0)),
+            Len::Field(field) => Some(self.lengths.get(field).copied().unwrap_or(0)),
             Len::Counted => {
                 let count = U32Le::first(bytes).ok_or_else(|| TypedError::short(at))?;
                 bytes = &bytes[4..];
