@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rovelog::rld_format::csv::CsvStyle;
 use rovelog::{AnyLog, LogReader as _, Select, Topic};
-use rovelog_export::bag2::{self, Bag2Options, Compression};
+use rovelog_export::bag2::{self, Bag2Options};
 use rovelog_export::mcap::{self, McapOptions, RosForm};
 use rovelog_export::signal::Signal;
 use rovelog_export::table::{self, Dialect, Kind as Table, Names, TableOptions, TimeUnit};
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::args::{Args, Target};
 use super::format_args::{CsvDialect, NameStyle, Profile, Unit};
-use crate::compression::FileCompression;
+use crate::compression::Compression;
 use crate::context::Context;
 use crate::destination::Destination;
 use crate::failure::Failure;
@@ -125,7 +125,7 @@ impl Job<'_> {
             (self.args.messages.raw, self.args.messages.full, self.args.messages.batch);
         options.jobs = self.context.jobs();
         options.compression =
-            self.args.messages.compression.and_then(FileCompression::for_mcap).unwrap_or(options.compression);
+            self.args.messages.compression.and_then(Compression::for_mcap).unwrap_or(options.compression);
         options.ros = match (self.args.messages.ros2, self.args.messages.modernize) {
             (true, _) => RosForm::Ros2,
             (false, true) => RosForm::Modernized,
@@ -147,7 +147,7 @@ impl Job<'_> {
         options.velodyne = self.args.messages.velodyne.options()?;
         options.modernize = self.args.messages.modernize;
         options.compression =
-            self.args.messages.compression.and_then(FileCompression::for_bag).unwrap_or(Compression::None);
+            self.args.messages.compression.and_then(Compression::for_bag).unwrap_or(options.compression);
         self.messages(target, "log.bag", |out, take| {
             bag2::write(self.log, &self.select(topics), &options, out, take).map_err(|error| {
                 // A format error means that the log contains data that a V2.0 bag cannot represent.
