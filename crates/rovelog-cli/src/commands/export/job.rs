@@ -108,13 +108,9 @@ impl Job<'_> {
     }
 
     pub(super) fn ndjson(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
-        let progress = self.progress();
-        let select = self.select(topics);
-        let mut take = |at| progress.at(at);
-        let mut out = Destination::text(target.path(), &self.inputs(), self.args.out, self.context)?;
-        let (rows, losses) = ndjson::write(&**self.log, &select, self.context.jobs(), &mut out, &mut take)?;
-        let files = out.finish()?.map(|path| file(&path, None, rows)).into_iter().collect();
-        Ok(Done { files, losses, ..Done::default() })
+        self.messages(self.text_output(target)?, |out, take| {
+            Ok(ndjson::write(&**self.log, &self.select(topics), self.context.jobs(), out, take)?)
+        })
     }
 
     pub(super) fn mcap(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
@@ -131,7 +127,7 @@ impl Job<'_> {
             (false, true) => RosForm::Modernized,
             (false, false) => RosForm::Recorded,
         };
-        self.messages(target, "log.mcap", |out, take| {
+        self.messages(self.binary_output(target, "log.mcap")?, |out, take| {
             Ok(mcap::write(self.log, &self.select(topics), &options, self.provenance, out, take)?)
         })
     }
@@ -148,7 +144,7 @@ impl Job<'_> {
         options.modernize = self.args.messages.modernize;
         options.compression =
             self.args.messages.compression.and_then(Compression::for_bag).unwrap_or(options.compression);
-        self.messages(target, "log.bag", |out, take| {
+        self.messages(self.binary_output(target, "log.bag")?, |out, take| {
             bag2::write(self.log, &self.select(topics), &options, out, take).map_err(|error| {
                 // A format error means that the log contains data that a V2.0 bag cannot represent.
                 let whole = matches!(error, ExportError::Format(_));
@@ -179,26 +175,33 @@ impl Job<'_> {
             .next("name a file: -o log.csv")
             .at(folder));
         }
-        let out = Destination::text(target.path(), &self.inputs(), self.args.out, self.context)?;
-        let written = logger_csv::write(log, style, out)?;
-        let path = written.out.finish()?;
-        let files = path.map(|path| file(&path, log.topics().first(), written.messages));
+        let mut out = self.text_output(target)?;
+        let written = logger_csv::write(log, style, &mut out)?;
+        let files = out.finish()?.map(|path| file(&path, log.topics().first(), written.messages));
         let files = files.into_iter().collect();
         Ok(Done { files, losses: written.losses, notes: written.notes })
     }
 
-    /// Writes the messages of all topics to one binary file.
+    /// Opens the output for text. It is a file or stdout.
+    fn text_output(&self, target: &Target<'_>) -> Result<Destination, Failure> {
+        Destination::text(target.path(), &self.inputs(), self.args.out, self.context)
+    }
+
+    /// Opens the output for binary data. It is a file or stdout. Error messages suggest `example` as
+    /// a file name.
+    fn binary_output(&self, target: &Target<'_>, example: &str) -> Result<Destination, Failure> {
+        Destination::create(target.path(), example, &self.inputs(), self.args.out, self.context)
+    }
+
+    /// Writes the messages of all topics to one file.
     fn messages(
         &self,
-        target: &Target<'_>,
-        example: &str,
-        write: impl FnOnce(Destination, &mut dyn FnMut(u64)) -> Result<Exported<Destination>, Failure>,
+        mut out: Destination,
+        write: impl FnOnce(&mut Destination, &mut dyn FnMut(u64)) -> Result<Exported, Failure>,
     ) -> Result<Done, Failure> {
         let progress = self.progress();
-        let out = Destination::create(target.path(), example, &self.inputs(), self.args.out, self.context)?;
-        let written = write(out, &mut |at| progress.at(at))?;
-        let path = written.out.finish()?;
-        let files = path.map(|path| file(&path, None, written.messages)).into_iter().collect();
+        let written = write(&mut out, &mut |at| progress.at(at))?;
+        let files = out.finish()?.map(|path| file(&path, None, written.messages)).into_iter().collect();
         Ok(Done { files, losses: written.losses, notes: written.notes })
     }
 
@@ -230,14 +233,11 @@ impl Job<'_> {
                 }
             }
             Target::Stdout | Target::File(_) => {
-                let path = target.path();
                 let [topic] = topics.as_slice() else { return Err(self.one_topic(kind, &topics)) };
-                let (inputs, args) = (self.inputs(), self.args.out);
                 let out = if kind == Table::Csv {
-                    Destination::text(path, &inputs, args, self.context)?
+                    self.text_output(target)?
                 } else {
-                    let example = format!("topic.{}", kind.name());
-                    Destination::create(path, &example, &inputs, args, self.context)?
+                    self.binary_output(target, &format!("topic.{}", kind.name()))?
                 };
                 let mut written = self.write(kind, vec![(*topic, out)], &mut done.losses, &mut step)?;
                 let written = written.remove(0);
