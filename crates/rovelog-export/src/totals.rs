@@ -7,11 +7,11 @@
 //! A vehicle is in the air for 20 s and moves 30 m. The group `flight` then has the totals `time`
 //! (20 s) and `distance` (30 m).
 
+use rovelog::rld_format::RldReader;
 use rovelog::rld_format::analysis::{MARGIN_SETTLED, StatsOptions};
 use rovelog::rld_format::unit::Scale;
-use rovelog::rld_format::{RldError, RldReader};
 use rovelog::ulog_format::UlogReader;
-use rovelog::{AnyLog, Error, ErrorKind, LogReader, Topic};
+use rovelog::{AnyLog, ErrorKind, LogReader, Topic};
 
 use crate::findings::scan::{WHOLE_LOG, each_row};
 use crate::findings::{recordings, time_in_air};
@@ -232,8 +232,7 @@ fn battery(log: &UlogReader, topic: &Topic) -> Result<Vec<Total>, ExportError> {
 
 /// Adds the mean, peak and energy of each power, and the mean, peak and charge of each current.
 fn power(log: &RldReader, groups: &mut Vec<Group>) -> Result<(), ExportError> {
-    let failed = |error: RldError| Error::from(error);
-    let mut sums = log.accumulator(&StatsOptions::default().with_margin(MARGIN_SETTLED)).map_err(failed)?;
+    let mut sums = log.accumulator(&StatsOptions::default().with_margin(MARGIN_SETTLED))?;
     let stats = sums.stats(0..log.rows());
     let rate = log.header().lead_in.sample_rate.get();
     let powers = stats.powers.iter().zip(sums.powers().iter().map(|term| (&term.name, term.scale, true)));
