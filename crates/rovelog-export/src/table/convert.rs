@@ -9,9 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{
-    DurationNanosecondType, Int64Type, TimestampMicrosecondType, TimestampNanosecondType, UInt64Type,
-};
+use arrow_array::types::{Int64Type, TimestampMicrosecondType, TimestampNanosecondType, UInt64Type};
 use arrow_array::{
     Array as _, ArrayRef, FixedSizeListArray, Int64Array, ListArray, PrimitiveArray, RecordBatch,
     RecordBatchOptions, StructArray, UInt64Array,
@@ -22,6 +20,7 @@ use rovelog::core::internal::text::count;
 
 use super::options::{Kind, TimeUnit};
 use super::sink::Job;
+use crate::flat::integers;
 use crate::leaf::{Leaf, leaves};
 use crate::provenance::of_table;
 use crate::{ExportError, Loss, TimeBase};
@@ -206,20 +205,11 @@ fn apply_conversion(
         },
         Conversion::Micros => {
             let DataType::Timestamp(_, zone) = to else { return array };
-            let nanos: Int64Array = match array.data_type() {
-                DataType::Int64 => array.as_primitive::<Int64Type>().clone(),
-                _ => array.as_primitive::<TimestampNanosecondType>().reinterpret_cast::<Int64Type>(),
-            };
             let micros: PrimitiveArray<TimestampMicrosecondType> =
-                nanos.unary(|nanos| nanos.div_euclid(1000));
+                integers(array).as_primitive::<Int64Type>().unary(|nanos| nanos.div_euclid(1000));
             Arc::new(micros.with_timezone_opt(zone.clone()))
         }
-        Conversion::Integers => match array.data_type() {
-            DataType::Duration(_) => {
-                Arc::new(array.as_primitive::<DurationNanosecondType>().reinterpret_cast::<Int64Type>())
-            }
-            _ => Arc::new(array.as_primitive::<TimestampNanosecondType>().reinterpret_cast::<Int64Type>()),
-        },
+        Conversion::Integers => integers(array),
         Conversion::Signed => {
             let signed: Int64Array =
                 array.as_primitive::<UInt64Type>().unary_opt(|value| i64::try_from(value).ok());
