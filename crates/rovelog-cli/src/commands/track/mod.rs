@@ -7,7 +7,7 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use rovelog_export::track::{self, Altitude, Tally, Track, TrackOptions, WriteError, WriteOptions};
+use rovelog_export::track::{self, Altitude, Tally, Track, TrackOptions, WriteError};
 use rovelog_export::trajectory;
 
 use crate::context::{Context, Format};
@@ -229,7 +229,7 @@ fn write(
         Some(Heights::Relative) => Altitude::Relative,
         Some(Heights::Clamp) => Altitude::Clamp,
     };
-    match track::write(track, format, &WriteOptions::default().with_altitude(altitude), out) {
+    match track::write(track, format, altitude, out) {
         Ok(()) => Ok(()),
         Err(WriteError::Io(error)) => Err(error.into()),
         Err(error) => Err(Failure::failed(error.to_string())),
