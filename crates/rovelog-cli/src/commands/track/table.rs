@@ -101,10 +101,8 @@ pub(super) fn write(
                 "mode",
             ];
             let rows = rows.map(|(at, row)| {
-                let mut time = String::new();
-                times.push_csv(Some(at), &mut time);
                 [
-                    time,
+                    times.csv(Some(at)),
                     row.t_ns.unwrap_or_default(),
                     row.topic.to_owned(),
                     row.segment.to_string(),
