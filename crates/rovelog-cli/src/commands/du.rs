@@ -9,7 +9,7 @@ use crate::context::{Context, Format};
 use crate::failure::{Outcome, Status};
 use crate::input::{Input, LogArgs};
 use crate::machine::Count;
-use crate::table::{Align, Table};
+use crate::table::Table;
 use crate::text::size;
 
 const MORE: &str = "\
@@ -77,13 +77,7 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
         }
         _ => {
             let whole = log.info().size.max(1);
-            let mut table = Table::new(&[
-                ("KIND", Align::Left),
-                ("TOPIC", Align::Left),
-                ("COUNT", Align::Right),
-                ("BYTES", Align::Right),
-                ("SHARE", Align::Right),
-            ]);
+            let mut table = Table::default().left(["KIND", "TOPIC"]).right(["COUNT", "BYTES", "SHARE"]);
             for found in &usage {
                 table.row([
                     found.kind.to_owned(),

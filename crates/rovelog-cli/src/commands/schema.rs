@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, logs_and_names};
 use crate::output::Out;
 use crate::select::unknown_topic;
-use crate::table::{Align, Table};
+use crate::table::Table;
 use crate::text::{escape, natural};
 
 const MORE: &str = "\
@@ -175,18 +175,12 @@ fn text(out: &mut Out, kinds: &[Kind<'_>]) -> Result<(), Failure> {
             continue;
         }
         let rows = rows(kind.schema);
-        let mut columns = vec![
-            ("FIELD", Align::Left),
-            ("TYPE", Align::Left),
-            ("LOGGED AS", Align::Left),
-            ("UNIT", Align::Left),
-        ];
-        if rows.iter().any(|row| !row[4].is_empty()) {
-            columns.push(("VALUES", Align::Left));
-        }
-        let mut table = Table::new(&columns);
+        let has_values = rows.iter().any(|row| !row[4].is_empty());
+        let columns = if has_values { 5 } else { 4 };
+        let names = ["FIELD", "TYPE", "LOGGED AS", "UNIT", "VALUES"];
+        let mut table = Table::default().left(names.into_iter().take(columns));
         for row in rows {
-            table.row(row.into_iter().take(columns.len()));
+            table.row(row.into_iter().take(columns));
         }
         table.write(out)?;
     }

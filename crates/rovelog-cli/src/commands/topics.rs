@@ -11,7 +11,7 @@ use crate::input::{Input, LogArgs};
 use crate::machine::TopicDoc;
 use crate::select::TopicArgs;
 use crate::survey::Survey;
-use crate::table::{Align, Table};
+use crate::table::Table;
 use crate::text::size;
 
 const EXAMPLES: &str = "\
@@ -87,13 +87,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
 
 /// Returns the table of topics, which `rovelog topics` and `rovelog info` print.
 pub(super) fn table(topics: &[&Topic]) -> Table<'static> {
-    let mut table = Table::new(&[
-        ("TOPIC", Align::Left),
-        ("TYPE", Align::Left),
-        ("COUNT", Align::Right),
-        ("RATE Hz", Align::Right),
-        ("BYTES", Align::Right),
-    ]);
+    let mut table = Table::default().left(["TOPIC", "TYPE"]).right(["COUNT", "RATE Hz", "BYTES"]);
     for topic in topics {
         table.row([
             topic.name.clone(),

@@ -5,7 +5,7 @@ use rovelog::Timestamp;
 use crate::failure::Failure;
 use crate::output::Out;
 use crate::survey::Survey;
-use crate::table::{Align, Table};
+use crate::table::Table;
 use crate::text::size;
 use crate::times::{TimeArgs, Times};
 use rovelog_export::duration_text;
@@ -82,17 +82,8 @@ impl Brief {
 
     /// Returns an empty table for text output.
     pub(super) fn table() -> Table<'static> {
-        Table::new(&[
-            ("FILE", Align::Left),
-            ("FORMAT", Align::Left),
-            ("STATE", Align::Left),
-            ("START", Align::Left),
-            ("DURATION", Align::Right),
-            ("RECORDS", Align::Right),
-            ("TOPICS", Align::Right),
-            ("SIZE", Align::Right),
-            ("PROBLEMS", Align::Right),
-        ])
+        let numbers = ["DURATION", "RECORDS", "TOPICS", "SIZE", "PROBLEMS"];
+        Table::default().left(["FILE", "FORMAT", "STATE", "START"]).right(numbers)
     }
 
     /// Returns the line as a row of the table.

@@ -27,7 +27,7 @@ use crate::health::{HealthDoc, Report};
 use crate::input::{Input, LogArgs};
 use crate::output::Out;
 use crate::select::{FieldArgs, TopicArgs};
-use crate::table::{Align, Table};
+use crate::table::Table;
 use crate::text::{count, escape};
 use crate::window::{Window, WindowArgs, select_window, span};
 use rovelog_export::duration_text;
@@ -388,13 +388,11 @@ fn values<'t>(lines: &[Line], exact: bool) -> Table<'t> {
         .collect();
     // A narrow terminal shows only the first columns. Charge and energy are shown only if the user
     // asked for them, so they come before the other columns.
-    let mut columns = vec![("FIELD", Align::Left), ("UNIT", Align::Left)];
+    let mut table = Table::default().left(["FIELD", "UNIT"]);
     for integral in &integrals {
-        columns.extend([(integral.name, Align::Right), (integral.milli_hours, Align::Right)]);
+        table = table.right([integral.name, integral.milli_hours]);
     }
-    columns.extend(["COUNT", "MIN", "MAX", "MEAN", "STD"].map(|name| (name, Align::Right)));
-    columns.push(("", Align::Left));
-    let mut table = Table::new(&columns);
+    table = table.right(["COUNT", "MIN", "MAX", "MEAN", "STD"]).left([""]);
     let one_topic = lines.windows(2).all(|pair| pair[0].topic == pair[1].topic);
     // A value without a prefix is printed with all digits if it is an integer.
     let cell = |value: Option<Number>, unit: Option<&str>| match (value, unit) {
