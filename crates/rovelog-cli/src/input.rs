@@ -429,15 +429,12 @@ impl<'a> LogRun<'a> {
 /// misspelled file name is reported as a missing file and not as an unknown name.
 pub(crate) fn logs_and_names(words: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>) {
     let is_log = |path: &&PathBuf| {
-        let known =
-            |extension: &str| rovelog::FORMATS.iter().any(|format| format.extensions.contains(&extension));
-        let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
         let pattern = path.parent().is_some_and(|folder| folder.to_string_lossy().contains('*'));
         *path == Path::new("-")
             || rovelog::is_address(path)
             || path.exists()
             || pattern
-            || extension.is_some_and(|extension| known(&extension))
+            || has_log_extension(path)
     };
     let (logs, names): (Vec<_>, Vec<_>) = words.iter().partition(is_log);
     let names = names.into_iter().map(|name| name.to_string_lossy().into_owned());
