@@ -193,6 +193,19 @@ impl Job<'_> {
         Destination::create(target.path(), example, &self.inputs(), self.args.out, self.context)
     }
 
+    /// Opens the output for a table. Error messages suggest a file name that starts with `stem`.
+    pub(super) fn table_output(
+        &self,
+        kind: Table,
+        target: &Target<'_>,
+        stem: &str,
+    ) -> Result<Destination, Failure> {
+        match kind {
+            Table::Csv => self.text_output(target),
+            _ => self.binary_output(target, &format!("{stem}.{}", kind.name())),
+        }
+    }
+
     /// Writes the messages of all topics to one file.
     fn messages(
         &self,
@@ -234,11 +247,7 @@ impl Job<'_> {
             }
             Target::Stdout | Target::File(_) => {
                 let [topic] = topics.as_slice() else { return Err(self.one_topic(kind, &topics)) };
-                let out = if kind == Table::Csv {
-                    self.text_output(target)?
-                } else {
-                    self.binary_output(target, &format!("topic.{}", kind.name()))?
-                };
+                let out = self.table_output(kind, target, "topic")?;
                 let mut written = self.write(kind, vec![(*topic, out)], &mut done.losses, &mut step)?;
                 let written = written.remove(0);
                 let path = written.out.finish()?;
