@@ -365,7 +365,7 @@ fn is_plain(fields: &[Field]) -> bool {
 fn cdr_has_the_values_of_the_bag() {
     let mut compared = 0;
     for (name, log) in bags() {
-        let (bytes, done) = ros2(&log);
+        let (bytes, _) = ros2(&log);
         let mut theirs: BTreeMap<(String, u64), Vec<Vec<u8>>> = BTreeMap::new();
         for message in MessageStream::new(&bytes).unwrap() {
             let message = message.unwrap();
