@@ -35,7 +35,7 @@ impl LogArg {
 pub(crate) struct LogArgs {
     /// Log files, folders and patterns ('*.ulg'), or - for stdin
     #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
 }
 
 impl LogArgs {
@@ -55,11 +55,6 @@ impl LogArgs {
         let inputs = Input::all(&self.files)?;
         let (read, mut take) = (|at: usize| read(&inputs[at]), take);
         Input::read_parallel(&inputs, context, context.jobs(), read, |at, read| take(&inputs[at], read))
-    }
-
-    /// Returns the arguments exactly as the user gave them.
-    pub(crate) fn paths(&self) -> &[PathBuf] {
-        &self.files
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) struct Times {
     /// Largest time of all records, in nanoseconds. Unlike `end`, it includes records whose times
     /// are far outside the time range of all other records.
     pub(crate) last: Option<i64>,
-    clock: Clock,
+    pub(crate) clock: Clock,
     pub(crate) base: TimeBase,
     format: TimeFormat,
     /// Options that the user gave.
@@ -147,10 +147,6 @@ impl Times {
     pub(crate) fn axis_start(&self, start: i64) -> Option<i64> {
         let utc = self.utc.as_ref().filter(|utc| self.shows_utc() && utc.constant().is_some());
         utc?.unix(start)
-    }
-
-    pub(crate) fn clock(&self) -> Clock {
-        self.clock
     }
 
     /// Converts nanoseconds on the clock of the log to a timestamp.

@@ -12,6 +12,7 @@ use rovelog::rld_format::analysis::{MARGIN_SETTLED, StatsOptions};
 use rovelog::rld_format::unit::Scale;
 use rovelog::ulog_format::UlogReader;
 use rovelog::{AnyLog, ErrorKind, LogReader, Topic};
+use serde::Serialize;
 
 use crate::findings::scan::{WHOLE_LOG, each_row};
 use crate::findings::{recordings, time_in_air};
@@ -28,7 +29,7 @@ const EARTH_RADIUS: f64 = 6_371_008.8;
 const MAX_STEP: i64 = 10_000_000_000;
 
 /// A total or an extreme.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Total {
     /// Name, such as `distance`.
@@ -59,7 +60,7 @@ impl Total {
 }
 
 /// Totals of one source, such as the flight, a battery, a current or a receiver.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Group {
     /// Name of the source, such as `flight`, `battery_status/0` or `V1*I1`.

@@ -103,7 +103,7 @@ impl Job<'_> {
     /// Returns the paths of all files that are read. The output must not overwrite any of them.
     pub(super) fn inputs(&self) -> Vec<PathBuf> {
         let mut files = self.input.files(self.context);
-        files.extend(self.args.messages.velodyne.file());
+        files.extend(self.args.messages.velodyne.calibration.clone());
         files
     }
 

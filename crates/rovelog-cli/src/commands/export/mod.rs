@@ -48,7 +48,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     })?;
     let kind = kind_of(args)?;
     check_options(args, kind, context)?;
-    let logs = args.logs.paths();
+    let logs = &args.logs.files;
     if !is_many(logs) {
         let target = target(args, kind)?;
         return args.logs.each(context, |input| one(args, input, kind, &target, format, context));

@@ -54,7 +54,7 @@ impl Brief {
             info.dialect.unwrap_or_default().to_owned(),
             info.size.to_string(),
             info.state.name().to_owned(),
-            times.clock().name().to_owned(),
+            times.clock.name().to_owned(),
             info.utc.as_ref().map(|utc| utc.rule).unwrap_or_default().to_owned(),
             text(start),
             text(end),

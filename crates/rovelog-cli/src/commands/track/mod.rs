@@ -125,7 +125,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         folder: name.map(|name| format!("-o tracks/ --to {name}")),
         out: args.out,
     };
-    outputs.each(args.logs.paths(), context, |input, path| one(args, input, kind, path, context))
+    outputs.each(&args.logs.files, context, |input, path| one(args, input, kind, path, context))
 }
 
 /// Writes the track of one log.
