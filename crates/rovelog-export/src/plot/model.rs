@@ -282,6 +282,13 @@ impl Plot {
         }
         names
     }
+
+    /// Returns the bands, each with the number of its name in [`band_names`](Self::band_names).
+    pub(crate) fn numbered_bands(&self) -> Vec<(usize, &Band)> {
+        let names = self.band_names();
+        let number = |band: &Band| names.iter().position(|name| *name == band.name).unwrap_or(0);
+        self.bands.iter().map(|band| (number(band), band)).collect()
+    }
 }
 
 /// Color scheme of a picture or an HTML page.
