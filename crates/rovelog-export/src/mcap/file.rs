@@ -211,7 +211,7 @@ impl<'p, 'a> File<'p, 'a> {
             next
         } else {
             let (name, descriptor) = match &extra.schema {
-                ExtraSchema::WellKnown(kind) => (kind.name().to_owned(), kind.descriptor()),
+                ExtraSchema::WellKnown(kind) => (kind.name(), kind.descriptor()),
                 ExtraSchema::Own(schema) => match types::compile(self.package, schema) {
                     Some(compiled) => (compiled.name, compiled.descriptor),
                     None => return Ok(()),
