@@ -163,15 +163,9 @@ impl Visit<Field> for RecordWriter {
         self.payload.extend_from_slice(bytes);
     }
 
-    fn open(&mut self, _: &Field, _: At) {}
-
-    fn close(&mut self, _: &Field, _: At) {}
-
     fn list(&mut self, field: &Field, len: usize) {
         self.len(field, len);
     }
-
-    fn end_list(&mut self, _: &Field) {}
 }
 
 #[cfg(test)]
