@@ -32,14 +32,7 @@ const MAX_DEPTH: usize = 90;
 /// Returns the protobuf type for records with `schema`. Returns `None` if the schema is nested too
 /// deeply. `package` is the protobuf package of the type.
 pub(super) fn compile(package: &str, schema: &Schema) -> Option<Compiled> {
-    let mut types = Types {
-        package,
-        messages: Vec::new(),
-        comments: Vec::new(),
-        names: BTreeMap::new(),
-        taken: BTreeSet::new(),
-        google: BTreeSet::new(),
-    };
+    let mut types = Types { package, ..Types::default() };
     let name = types.add(schema, 0)?;
     let mut files: Vec<_> = types.google.iter().map(|name| google(name)).collect();
     let ours = file(format!("{package}/{name}.proto"), package, &files, types.messages);
@@ -50,6 +43,7 @@ pub(super) fn compile(package: &str, schema: &Schema) -> Option<Compiled> {
 }
 
 /// Protobuf types that are being built.
+#[derive(Default)]
 struct Types<'a> {
     package: &'a str,
     messages: Vec<DescriptorProto>,

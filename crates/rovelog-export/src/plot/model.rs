@@ -256,15 +256,7 @@ impl Plot {
         span: (f64, f64),
         time: impl Into<String>,
     ) -> Self {
-        Self {
-            title: title.into(),
-            panels,
-            span,
-            time_label: time.into(),
-            utc: None,
-            hertz: false,
-            bands: Vec::new(),
-        }
+        Self { title: title.into(), panels, span, time_label: time.into(), ..Self::default() }
     }
 
     /// Returns whether the horizontal axis shows frequencies instead of times.
