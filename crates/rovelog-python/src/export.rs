@@ -69,7 +69,7 @@ impl Options {
         let mut options = TableOptions::default();
         (options.flatten, options.blobs) = (self.flatten, self.blobs);
         options.spark = self.profile.as_deref() == Some("spark");
-        options.delimiter = u8::try_from(self.delimiter).unwrap_or(options.delimiter);
+        options.delimiter = u8::try_from(self.delimiter).ok();
         if self.names == "dot" {
             options.names = Names::Dot;
         }

@@ -111,7 +111,7 @@ impl<'w> Csv<'w> {
         losses: &mut Vec<Loss>,
     ) -> Result<Self, ExportError> {
         let pyulog = job.options.dialect == Dialect::Pyulog;
-        let style = Style { pyulog, delimiter: job.options.delimiter };
+        let style = Style { pyulog, delimiter: job.options.delimiter.unwrap_or(b',') };
         let mut leaves = leaves(read, job.options.names);
         // The first leaf is the time of the rows, which is written as the columns `time` and
         // `t_ns`.

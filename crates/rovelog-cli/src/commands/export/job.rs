@@ -80,7 +80,7 @@ impl Job<'_> {
         options.blobs = args.tables.blobs;
         options.times_from = self.times_from;
         options.derived.clone_from(&self.derived);
-        options.delimiter = args.csv.delimiter.unwrap_or(b',');
+        options.delimiter = args.csv.delimiter;
         options.jobs = self.context.jobs();
         if args.csv.names == Some(NameStyle::Dot) {
             options.names = Names::Dot;
