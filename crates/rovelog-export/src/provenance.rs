@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use arrow_array::Int64Array;
 use rovelog::core::internal::text::hex;
 use rovelog::core::internal::topic::instance;
-use rovelog::{Clock, LogInfo, LogReader, Topic, UtcOffset, Value};
+use rovelog::{Clock, LogInfo, LogReader, UtcOffset, Value};
 use sha2::{Digest as _, Sha256};
 
 /// Maximum size in bytes of the format-specific information in the metadata of a table. The
@@ -82,17 +82,6 @@ impl Provenance {
         metadata.insert("rovelog.info".to_owned(), Value::record(details).to_json());
         metadata
     }
-}
-
-/// Returns the metadata that is specific to the table of `topic`.
-pub(crate) fn of_table(topic: &Topic) -> impl Iterator<Item = (String, String)> {
-    let (name, instance) = name_and_instance(&topic.name);
-    let pairs = [
-        ("rovelog.topic", Some(name)),
-        ("rovelog.instance", instance),
-        ("rovelog.type", Some(&*topic.type_name)),
-    ];
-    pairs.map(|(key, value)| Some((key.to_owned(), value?.to_owned()))).into_iter().flatten()
 }
 
 /// Splits a name such as `t/1` into the name of the topic and its instance number. If a log has

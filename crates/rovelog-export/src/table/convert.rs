@@ -16,13 +16,14 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit as ArrowUnit};
 use arrow_select::take::take;
+use rovelog::Topic;
 use rovelog::core::internal::text::count;
 
 use super::options::{Kind, TimeUnit};
 use super::sink::Job;
 use crate::flat::integers;
 use crate::leaf::{Leaf, leaves};
-use crate::provenance::of_table;
+use crate::provenance::name_and_instance;
 use crate::{ExportError, Loss, TimeBase};
 
 /// Source of the values of a column.
@@ -268,6 +269,17 @@ fn nested_for_spark(array: ArrayRef, to: &DataType, lost_count: &mut u64) -> Arr
         }
         _ => array,
     }
+}
+
+/// Returns the metadata that is specific to the table of `topic`.
+fn of_table(topic: &Topic) -> impl Iterator<Item = (String, String)> {
+    let (name, instance) = name_and_instance(&topic.name);
+    let pairs = [
+        ("rovelog.topic", Some(name)),
+        ("rovelog.instance", instance),
+        ("rovelog.type", Some(&*topic.type_name)),
+    ];
+    pairs.map(|(key, value)| Some((key.to_owned(), value?.to_owned()))).into_iter().flatten()
 }
 
 fn unit(unit: &str) -> HashMap<String, String> {
