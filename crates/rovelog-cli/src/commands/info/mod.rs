@@ -20,7 +20,7 @@ use crate::input::{Input, LogArgs};
 use crate::machine::{ClockDoc, Count, DetailsDoc, FormatDoc, LostDoc, OutsideDoc, ProblemDoc, TopicDoc};
 use crate::output::Out;
 use crate::survey::Survey;
-use crate::text::{count, escape, size, with_file};
+use crate::text::{count, counts, escape, size, with_file};
 use crate::times::Times;
 use rovelog_export::duration_text;
 use rovelog_export::findings::Severity;
@@ -382,22 +382,17 @@ fn findings(input: &Input, survey: &Survey) -> Option<String> {
     };
     let levels = [Severity::High, Severity::Medium, Severity::Low];
     let of = |level| found.iter().filter(move |finding| finding.severity == level);
-    let counts = levels.map(|level| (of(level).count(), level.name()));
-    let counts: Vec<_> = counts
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, name)| format!("{count} {name}"))
-        .collect();
-    if counts.is_empty() {
+    if found.is_empty() {
         return Some("none".to_owned());
     }
+    let counts = counts(&levels.map(|level| (of(level).count(), level.name())));
     let mut kinds = Vec::new();
     for finding in levels.into_iter().flat_map(of) {
         if !kinds.contains(&finding.kind.id()) {
             kinds.push(finding.kind.id());
         }
     }
-    Some(format!("{}: {} ({command})", counts.join(", "), kinds.join(", ")))
+    Some(format!("{counts}: {} ({command})", kinds.join(", ")))
 }
 
 /// Returns a line for each topic with stale times, that is, times far outside the range of all
