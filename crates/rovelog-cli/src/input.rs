@@ -54,7 +54,7 @@ impl LogArgs {
     ) -> Outcome {
         let inputs = Input::all(&self.files)?;
         let (read, mut take) = (|at: usize| read(&inputs[at]), take);
-        Input::read_parallel(&inputs, context, context.jobs(), read, |at, read| take(&inputs[at], read))
+        Input::read_parallel(&inputs, context, read, |at, read| take(&inputs[at], read))
     }
 }
 
@@ -128,14 +128,13 @@ impl Input {
         Ok(after.worst)
     }
 
-    /// Calls `read` with the index of each log on `jobs` threads. Then calls `take` with each
+    /// Calls `read` with the index of each log on several threads. Then calls `take` with each
     /// result, in the order of the logs. Only `take` may write output, because the outputs of
     /// different logs must not be mixed. If one of several logs fails, the remaining logs are still
     /// read.
     pub(crate) fn read_parallel<R: Send>(
         inputs: &[Self],
         context: &Context,
-        jobs: Jobs,
         read: impl Fn(usize) -> Result<R, Failure> + Sync,
         mut take: impl FnMut(usize, R) -> Outcome,
     ) -> Outcome {
@@ -144,7 +143,7 @@ impl Input {
         }
         let mut after = LogRun::new(inputs, context);
         parallel::in_order(
-            jobs,
+            context.jobs(),
             // A failure is passed on as a value. If it were returned as an error, the remaining
             // threads would stop.
             || (),

@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
         write(args, input, path, context)
     };
-    outputs.read_parallel(&args.logs.files, context, context.jobs(), write, |input, _, written| {
+    outputs.read_parallel(&args.logs.files, context, write, |input, written| {
         if let Some(path) = written.path {
             context.note(&format!("wrote {}", path.display()));
         }
