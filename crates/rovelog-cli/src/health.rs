@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::machine::Count;
 use crate::output::Out;
 use crate::table::Table;
-use crate::text::{count, escape};
+use crate::text::{cell, count, escape};
 use crate::times::Times;
 
 /// Maximum number of topics with bad time stamps that are listed, unless `-v` is given.
@@ -221,18 +221,17 @@ impl<'a> Report<'a> {
             "silent_ns",
             "stuck",
         ];
-        let float = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         let rows = self.topic_docs().map(|doc| {
             [
                 doc.topic.to_owned(),
                 doc.count.to_string(),
                 doc.steady.to_string(),
-                float(doc.nominal_hz),
-                float(doc.rate_hz),
+                cell(doc.nominal_hz),
+                cell(doc.rate_hz),
                 doc.period_ns.unwrap_or_default(),
                 doc.shortest_ns.unwrap_or_default(),
                 doc.longest_ns.unwrap_or_default(),
-                float(doc.jitter_ns),
+                cell(doc.jitter_ns),
                 doc.gaps.to_string(),
                 doc.confirmed.to_string(),
                 doc.missing.to_string(),

@@ -143,6 +143,11 @@ pub(crate) fn short(name: &str) -> &str {
     &name[..name.floor_char_boundary(100)]
 }
 
+/// Returns the text of a value, or an empty text if there is no value.
+pub(crate) fn cell(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
 /// Lists the counts that are not zero, such as `2 high, 1 low`.
 pub(crate) fn counts<T: Display + Default + PartialEq>(counts: &[(T, &str)]) -> String {
     let shown = counts.iter().filter(|(count, _)| *count != T::default());

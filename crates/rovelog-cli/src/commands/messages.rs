@@ -161,12 +161,8 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
             };
             if args.fold {
                 let head = ["time", "t_ns", "level", "source", "text", "count", "last_t_ns"];
-                let rows = texts.map(|folded| {
-                    let [time, t_ns, level, source, text] = cells(&folded);
-                    let last = machine(&folded, &times, true).last_t_ns.unwrap_or_default();
-                    [time, t_ns, level, source, text, folded.count.to_string(), last]
-                });
-                out.csv(head, rows)?;
+                let last = |folded: &Folded| machine(folded, &times, true).last_t_ns;
+                out.csv(head, texts.map(|folded| (cells(&folded), folded.count, last(&folded))))?;
             } else {
                 out.csv(["time", "t_ns", "level", "source", "text"], texts.map(|folded| cells(&folded)))?;
             }

@@ -17,7 +17,7 @@ use crate::input::Input;
 use crate::machine::Count;
 use crate::output::Out;
 use crate::select::signal_failure;
-use crate::text::{count, escape};
+use crate::text::{cell, count, escape};
 use crate::times::Times;
 use crate::window::span;
 use rovelog_export::duration_text;
@@ -197,7 +197,6 @@ impl Line<'_> {
             }
             Sink::Csv(csv) => {
                 let doc = self.doc(event);
-                let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
                 csv.write_record([
                     self.file.clone().unwrap_or_default(),
                     self.condition.as_str().to_owned(),
@@ -206,10 +205,10 @@ impl Line<'_> {
                     doc.end_ns,
                     doc.duration_ns,
                     doc.rows.to_string(),
-                    number(doc.min),
-                    number(doc.max),
-                    number(doc.from),
-                    number(doc.to),
+                    cell(doc.min),
+                    cell(doc.max),
+                    cell(doc.from),
+                    cell(doc.to),
                 ])?;
                 Ok(())
             }

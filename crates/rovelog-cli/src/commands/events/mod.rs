@@ -101,10 +101,7 @@ fn one(args: &Args, input: &Input, log: &AnyLog, format: Format, context: &Conte
         Format::Csv => {
             let rows = lines.iter().map(|line| {
                 let EventDoc { t_ns, kind, level, name, text, .. } = doc(line, &times);
-                let time = times.csv(Some(line.time));
-                let (level, name) = (level.unwrap_or_default(), name.unwrap_or_default());
-                let t_ns = t_ns.unwrap_or_default();
-                [time, t_ns, kind.to_owned(), level.to_owned(), name.to_owned(), text.into_owned()]
+                (times.csv(Some(line.time)), t_ns, kind, level, name, text)
             });
             out.csv(["time", "t_ns", "kind", "level", "name", "text"], rows)?;
         }

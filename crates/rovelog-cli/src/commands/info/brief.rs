@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output::Out;
 use crate::survey::Survey;
 use crate::table::Table;
-use crate::text::size;
+use crate::text::{cell, size};
 use crate::times::{TimeArgs, Times};
 use rovelog_export::duration_text;
 
@@ -45,7 +45,7 @@ impl Brief {
         let span = info.span();
         let (start, end) = (span.map(|span| span.0).or(info.start), span.map(|span| span.1).or(info.end));
         let text = |time: Option<Timestamp>| times.machine(time).unwrap_or_default();
-        let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos.to_string()).unwrap_or_default();
+        let nanos = |time: Option<Timestamp>| cell(time.map(|time| time.nanos));
         let stale: u64 = info.outside().iter().map(|outside| outside.count).sum();
         Ok(Self([
             file.to_owned(),
@@ -60,7 +60,7 @@ impl Brief {
             text(end),
             nanos(start),
             nanos(end),
-            info.data_duration().map(|nanos| nanos.to_string()).unwrap_or_default(),
+            cell(info.data_duration()),
             info.records.to_string(),
             survey.topics.iter().filter(|topic| topic.count > 0).count().to_string(),
             info.problems.to_string(),

@@ -28,7 +28,7 @@ use crate::input::{Input, LogArgs};
 use crate::output::Out;
 use crate::select::{FieldArgs, TopicArgs};
 use crate::table::Table;
-use crate::text::{count, escape};
+use crate::text::{cell, count, escape};
 use crate::window::{Window, WindowArgs, select_window, span};
 use rovelog_export::duration_text;
 
@@ -274,8 +274,6 @@ fn csv(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {
         "integral",
         "integral_unit",
     ];
-    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let extreme = |value: Option<Number>| value.map_or_else(String::new, |value| value.to_string());
     let rows = sections.flat_map(|mut section| {
         let fields = std::mem::take(&mut section.fields);
         fields.into_iter().map(move |line| (section.clone(), line))
@@ -284,17 +282,17 @@ fn csv(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {
         [
             section.name.clone().unwrap_or_default(),
             section.start.clone().unwrap_or_default(),
-            section.rows.map_or_else(String::new, |rows| rows.to_string()),
+            cell(section.rows),
             section.duration_ns.clone().unwrap_or_default(),
             line.topic.clone(),
             line.field.clone(),
             line.unit.clone().unwrap_or_default(),
             line.count.to_string(),
-            extreme(line.min),
-            extreme(line.max),
-            number(line.mean),
-            number(line.std),
-            number(line.integral),
+            cell(line.min),
+            cell(line.max),
+            cell(line.mean),
+            cell(line.std),
+            cell(line.integral),
             line.integral_unit.unwrap_or_default().to_owned(),
         ]
     });

@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::context::{Context, Format};
 use crate::failure::Failure;
 use crate::input::Input;
+use crate::text::cell;
 use crate::times::Times;
 
 /// A point of the track.
@@ -140,8 +141,4 @@ pub(super) fn write(
             Ok(out.document(&Document { schema: "rovelog.track/1", file: input.name(), points, marks })?)
         }
     }
-}
-
-fn cell(value: Option<impl ToString>) -> String {
-    value.map(|value| value.to_string()).unwrap_or_default()
 }
