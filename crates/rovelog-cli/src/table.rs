@@ -123,11 +123,8 @@ impl<'a> Table<'a> {
     fn fit(&self, widths: &mut [usize], columns: usize) -> usize {
         let full = |widths: &[usize]| widths.iter().sum::<usize>() + 3 * widths.len() + 1;
         while full(widths) > columns {
-            let texts = widths
-                .iter()
-                .zip(&self.columns)
-                .enumerate()
-                .filter(|(_, (_, column))| column.1 == Align::Left);
+            let all = widths.iter().zip(&self.columns).enumerate();
+            let texts = all.filter(|(_, (_, column))| column.1 == Align::Left);
             let widest = texts.map(|(i, (width, _))| (*width, i)).max();
             let Some((width, i)) = widest.filter(|(width, _)| *width > MIN_TEXT_WIDTH) else { break };
             widths[i] = width - (full(widths) - columns).min(width - MIN_TEXT_WIDTH);

@@ -72,9 +72,7 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
             out.document(&Document { schema: "rovelog.du/2", file, size, usage: docs.collect() })?;
         }
         Format::Ndjson => docs.into_iter().try_for_each(|doc| out.line(&doc))?,
-        Format::Csv => {
-            out.csv(["kind", "topic", "count", "bytes"], docs)?;
-        }
+        Format::Csv => out.csv(["kind", "topic", "count", "bytes"], docs)?,
         _ => {
             let whole = log.info().size.max(1);
             let mut table = Table::default().left(["KIND", "TOPIC"]).right(["COUNT", "BYTES", "SHARE"]);

@@ -134,16 +134,16 @@ fn print_result(report: &Recovery, written: Option<&Path>, notices: &Notices) {
         }
     }
     notices.left_out(&report.left_out);
-    let ranges = count(report.lost.len() as u64, "range");
+    let ranges = match report.lost.len() {
+        0 => String::new(),
+        ranges => format!(" in {}", count(ranges, "range")),
+    };
     let mut text = format!(
-        "kept {} ({}), lost {} in {ranges}",
+        "kept {} ({}), lost {}{ranges}",
         count(report.records, "record"),
         count(report.kept_bytes, "byte"),
         count(report.lost_bytes(), "byte"),
     );
-    if report.lost.is_empty() {
-        text.truncate(text.len() - " in ".len() - ranges.len());
-    }
     if report.missing_records > 0 {
         let (records, missing) = (count(report.missing_records, "record"), report.missing_records);
         let are = if missing == 1 { "is" } else { "are" };

@@ -168,13 +168,10 @@ fn create_secret(path: &Path, from: Place) -> Result<Move, Failure> {
 
 fn refuse_doubts(report: &Report) -> Result<(), Failure> {
     let doubts = report.0.keys().filter(|change| change.action == Action::Doubtful);
-    let names: Vec<_> = doubts
-        .map(
-            |Change { group, name, .. }| {
-                if name.is_empty() { group.clone() } else { format!("{group}.{name}") }
-            },
-        )
-        .collect();
+    let name = |Change { group, name, .. }: &Change| {
+        if name.is_empty() { group.clone() } else { format!("{group}.{name}") }
+    };
+    let names: Vec<_> = doubts.map(name).collect();
     if names.is_empty() {
         return Ok(());
     }

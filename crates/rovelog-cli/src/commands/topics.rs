@@ -65,8 +65,8 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         Sort::Count => topics.sort_by_key(|topic| std::cmp::Reverse(topic.count)),
         Sort::Bytes => topics.sort_by_key(|topic| std::cmp::Reverse(topic.bytes)),
         Sort::Rate => {
-            topics
-                .sort_by(|a, b| b.rate_hz().unwrap_or_default().total_cmp(&a.rate_hz().unwrap_or_default()));
+            let hz = |topic: &Topic| topic.rate_hz().unwrap_or_default();
+            topics.sort_by(|a, b| hz(b).total_cmp(&hz(a)));
         }
     }
     let mut out = context.out();
