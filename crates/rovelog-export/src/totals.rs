@@ -237,10 +237,8 @@ fn power(log: &RldReader, groups: &mut Vec<Group>) -> Result<(), ExportError> {
     let stats = sums.stats(0..log.rows());
     let rate = log.header().lead_in.sample_rate.get();
     let powers = stats.powers.iter().zip(sums.powers().iter().map(|term| (&term.name, term.scale, true)));
-    let currents = stats
-        .currents
-        .iter()
-        .zip(sums.currents().iter().map(|current| (&current.name, current.scale, false)));
+    let currents = sums.currents().iter().map(|current| (&current.name, current.scale, false));
+    let currents = stats.currents.iter().zip(currents);
     for (sums, (name, scale, is_power)) in powers.chain(currents) {
         let Some(scale) = Scale::new(scale).filter(|_| sums.count > 0) else { continue };
         let (unit, total, total_unit) = if is_power { ("W", "energy", "J") } else { ("A", "charge", "C") };

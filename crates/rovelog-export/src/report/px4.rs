@@ -354,10 +354,9 @@ fn angles(log: &dyn LogReader, topic: &str, field: &str, at: Span) -> Result<[Se
     each_row(log, topic, &parts.each_ref().map(String::as_str), at.window(), |time, q| {
         #[expect(clippy::cast_possible_truncation, reason = "PX4 logs 32 bits")]
         let angles = roll_pitch_yaw([q[0] as f32, q[1] as f32, q[2] as f32, q[3] as f32]);
-        reducer
-            .iter_mut()
-            .zip(angles)
-            .for_each(|(reducer, angle)| reducer.push(time, f64::from(angle).to_degrees()));
+        for (reducer, angle) in reducer.iter_mut().zip(angles) {
+            reducer.push(time, f64::from(angle).to_degrees());
+        }
     })?;
     Ok(reducer.map(|reducer| Series::new("", reducer.points(at.times.0))))
 }
