@@ -132,12 +132,9 @@ const OTHER_WORDS: [(&str, &str); 3] = [
 /// Returns a tip for a command or option that belongs to another program or to another level of
 /// Rovelog's commands. For example, the tip for `rovelog bag info` is `use rovelog info FILE`.
 fn other_word_tip(error: &clap::Error) -> Option<String> {
-    let word = |kind| match error.get(kind) {
-        Some(ContextValue::String(word)) => Some(word),
-        _ => None,
-    };
-    let word = word(ContextKind::InvalidSubcommand).or_else(|| word(ContextKind::InvalidArg))?;
-    if let Some((_, words)) = OTHER_WORDS.iter().find(|(known, _)| known == word) {
+    let word =
+        text(error, ContextKind::InvalidSubcommand).or_else(|| text(error, ContextKind::InvalidArg))?;
+    if let Some((_, words)) = OTHER_WORDS.iter().find(|(known, _)| *known == word) {
         return Some(format!("use {words}"));
     }
     let is_command =
@@ -145,15 +142,19 @@ fn other_word_tip(error: &clap::Error) -> Option<String> {
     is_command.then(|| format!("use rovelog {word} FILE"))
 }
 
+/// Returns a text of an error, such as the name of an invalid argument.
+fn text(error: &clap::Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
 /// Returns a tip for an unsupported `-f FORMAT` if another command writes files of this format. For
 /// example, the tip for `-f parquet` is `rovelog export --to parquet`.
 fn writer_tip(error: &clap::Error) -> Option<String> {
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.as_str()),
-        _ => None,
-    };
-    let name = text(ContextKind::InvalidValue)
-        .filter(|_| text(ContextKind::InvalidArg).is_some_and(|option| option.starts_with("--format")))?;
+    let option = text(error, ContextKind::InvalidArg)?;
+    let name = text(error, ContextKind::InvalidValue).filter(|_| option.starts_with("--format"))?;
     let command = commands::writer_of(name)?;
     Some(format!("to write such a file, use 'rovelog {command} --to {name}'"))
 }

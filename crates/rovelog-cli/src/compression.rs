@@ -1,65 +1,48 @@
 //! Compression options of the commands that write bags or export files.
 
+use clap::ValueEnum;
 use rovelog::AnyLog;
-use rovelog::rosbag12::Version;
-use rovelog::rosbag12::v2::Compression;
+use rovelog::rosbag12::{Version, v2};
 use rovelog_export::mcap::McapCompression;
 
 use crate::failure::Failure;
 use crate::input::Input;
 
-/// Compression of the chunks of a bag.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ChunkCompression {
+/// Compression of a bag or an MCAP file.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Compression {
     None,
     Lz4,
-    Bz2,
-}
-
-impl From<ChunkCompression> for Compression {
-    fn from(compression: ChunkCompression) -> Self {
-        match compression {
-            ChunkCompression::None => Self::None,
-            ChunkCompression::Lz4 => Self::Lz4,
-            ChunkCompression::Bz2 => Self::Bz2,
-        }
-    }
-}
-
-/// Compression of an exported file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileCompression {
-    None,
-    Lz4,
-    /// bzip2, which only bags support.
+    // bzip2, which only bags support.
     Bz2,
     /// Zstandard, which only MCAP supports. The value is the compression level from 1 to 22.
+    #[value(skip)]
     Zstd(i32),
 }
 
 /// Parses `none`, `lz4`, `bz2`, `zstd`, or `zstd` with a level, such as `zstd:3`.
-pub(crate) fn parse_compression(text: &str) -> Result<FileCompression, String> {
+pub(crate) fn parse_compression(text: &str) -> Result<Compression, String> {
     Ok(match text {
-        "none" => FileCompression::None,
-        "lz4" => FileCompression::Lz4,
-        "bz2" => FileCompression::Bz2,
-        "zstd" => FileCompression::Zstd(1),
+        "none" => Compression::None,
+        "lz4" => Compression::Lz4,
+        "bz2" => Compression::Bz2,
+        "zstd" => Compression::Zstd(1),
         _ => match text.strip_prefix("zstd:").map(str::parse) {
-            Some(Ok(level @ 1..=22)) => FileCompression::Zstd(level),
+            Some(Ok(level @ 1..=22)) => Compression::Zstd(level),
             Some(_) => return Err("the level of zstd must be a number from 1 to 22".to_owned()),
             None => return Err("expected none, lz4, zstd or zstd:LEVEL; bag2: none, lz4 or bz2".to_owned()),
         },
     })
 }
 
-impl FileCompression {
+impl Compression {
     /// Returns the equivalent option of the bag writer, or `None` if bags do not support this
     /// compression.
-    pub(crate) fn for_bag(self) -> Option<Compression> {
+    pub(crate) fn for_bag(self) -> Option<v2::Compression> {
         match self {
-            Self::None => Some(Compression::None),
-            Self::Lz4 => Some(Compression::Lz4),
-            Self::Bz2 => Some(Compression::Bz2),
+            Self::None => Some(v2::Compression::None),
+            Self::Lz4 => Some(v2::Compression::Lz4),
+            Self::Bz2 => Some(v2::Compression::Bz2),
             Self::Zstd(_) => None,
         }
     }
@@ -81,17 +64,17 @@ impl FileCompression {
 pub(crate) struct ChunkArgs {
     /// ROS bag V2.0: compression of the output: none, lz4 or bz2; default: as in the input
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
-    compression: Option<ChunkCompression>,
+    compression: Option<Compression>,
 }
 
 impl ChunkArgs {
     /// Sets the compression of the bag that is written from `log`. Returns an error if `log` is not
     /// a V2.0 bag, because chunks exist only in V2.0 bags.
     pub(crate) fn apply(&self, log: &mut AnyLog, input: &Input) -> Result<(), Failure> {
-        let Some(compression) = self.compression else { return Ok(()) };
+        let Some(compression) = self.compression.and_then(Compression::for_bag) else { return Ok(()) };
         match log {
             AnyLog::Rosbag(bag) if bag.version() == Version::V2_0 => {
-                bag.set_compression(compression.into());
+                bag.set_compression(compression);
                 Ok(())
             }
             _ => Err(Failure::usage("--compression applies only to V2.0 ROS bags")

@@ -15,7 +15,7 @@ pub(crate) struct OutputArgs {
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    out: OutArgs,
+    pub(crate) out: OutArgs,
 }
 
 impl OutputArgs {
@@ -41,11 +41,6 @@ impl OutputArgs {
     /// Returns the path given by the user, or `None` if the output goes to stdout.
     pub(crate) fn path(&self) -> Option<&Path> {
         unless_stdout(self.output.as_deref())
-    }
-
-    /// Returns the options that apply to output files, such as `--force`.
-    pub(crate) fn args(&self) -> OutArgs {
-        self.out
     }
 
     /// Returns the path of the output for machine-readable results. The path of stdout is `-`.

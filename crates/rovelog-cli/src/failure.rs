@@ -197,6 +197,12 @@ impl From<io::Error> for Failure {
     }
 }
 
+impl From<rovelog::rld_format::RldError> for Failure {
+    fn from(error: rovelog::rld_format::RldError) -> Self {
+        rovelog::Error::from(error).into()
+    }
+}
+
 impl From<rovelog_export::ExportError> for Failure {
     fn from(error: rovelog_export::ExportError) -> Self {
         match error {

@@ -3,16 +3,16 @@
 
 use std::io::Write as _;
 
+use rovelog::Topic;
 use rovelog::core::health::{Gap, Health, TopicHealth};
-use rovelog::{Timestamp, Topic};
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::machine::Count;
 use crate::output::Out;
-use crate::table::{Align, Table};
-use crate::text::{count, escape};
+use crate::table::Table;
+use crate::text::{cell, count, escape};
 use crate::times::Times;
 
 /// Maximum number of topics with bad time stamps that are listed, unless `-v` is given.
@@ -73,10 +73,6 @@ impl<'a> Report<'a> {
         Self { health, topics, times }
     }
 
-    fn at(&self, nanos: i64) -> Timestamp {
-        Timestamp::new(nanos, self.times.clock())
-    }
-
     fn topic(&self, health: &TopicHealth) -> &'a Topic {
         self.topics[health.topic.index()]
     }
@@ -109,8 +105,8 @@ impl<'a> Report<'a> {
                 .longest_gaps
                 .iter()
                 .map(|gap| GapDoc {
-                    time: self.times.machine(Some(self.at(gap.start))),
-                    t_ns: text(self.times.t_ns(Some(self.at(gap.start)))),
+                    time: self.times.machine(Some(self.times.at(gap.start))),
+                    t_ns: text(self.times.t_ns(Some(self.times.at(gap.start)))),
                     length_ns: gap.length.to_string(),
                 })
                 .collect(),
@@ -150,7 +146,7 @@ impl<'a> Report<'a> {
         let seconds = |nanos: i64| format!("{:.3} s", nanos as f64 / 1e9);
         let mut said = Vec::new();
         if let Some(longest) = health.longest_gaps.first() {
-            let (length, after) = (seconds(longest.length), self.times.brief(self.at(longest.start)));
+            let (length, after) = (seconds(longest.length), self.times.brief(self.times.at(longest.start)));
             said.push(format!("{}, longest {length} after {after}", count(health.gaps, "gap")));
         }
         // A gap counts as confirmed if the log contains a dropout or lost bytes there, or if most
@@ -166,11 +162,11 @@ impl<'a> Report<'a> {
         if let Some(first) = health.first_fall {
             let records = count(health.falling, "record");
             let are = if health.falling == 1 { "is" } else { "are" };
-            let at = self.times.brief(self.at(first));
+            let at = self.times.brief(self.times.at(first));
             said.push(format!("{records} {are} earlier than the record before, first {at}"));
         }
         if let Some((silent, latest)) = health.silent.zip(health.latest) {
-            let at = self.times.brief(self.at(latest));
+            let at = self.times.brief(self.times.at(latest));
             said.push(format!("stops {} before the end, at {at}", seconds(silent)));
         }
         if health.is_stuck {
@@ -181,19 +177,10 @@ impl<'a> Report<'a> {
 
     /// Returns a table of all topics for text output.
     pub(crate) fn table(&self) -> Table<'static> {
-        let mut table = Table::new(&[
-            ("TOPIC", Align::Left),
-            ("COUNT", Align::Right),
-            ("NOMINAL Hz", Align::Right),
-            ("RATE Hz", Align::Right),
-            ("JITTER ms", Align::Right),
-            ("LONGEST s", Align::Right),
-            ("GAPS", Align::Right),
-            ("MISSING", Align::Right),
-            ("FALLING", Align::Right),
-            ("REPEATED", Align::Right),
-            ("SILENT s", Align::Right),
-        ]);
+        let times = ["NOMINAL Hz", "RATE Hz", "JITTER ms", "LONGEST s"];
+        let counts = ["GAPS", "MISSING", "FALLING", "REPEATED"];
+        let table = Table::default().left(["TOPIC"]).right(["COUNT"]).right(times);
+        let mut table = table.right(counts).right(["SILENT s"]);
         let float = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
         let seconds = |nanos: Option<i64>| float(nanos.map(|nanos| nanos as f64 / 1e9));
         for health in &self.health.topics {
@@ -234,18 +221,17 @@ impl<'a> Report<'a> {
             "silent_ns",
             "stuck",
         ];
-        let float = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         let rows = self.topic_docs().map(|doc| {
             [
                 doc.topic.to_owned(),
                 doc.count.to_string(),
                 doc.steady.to_string(),
-                float(doc.nominal_hz),
-                float(doc.rate_hz),
+                cell(doc.nominal_hz),
+                cell(doc.rate_hz),
                 doc.period_ns.unwrap_or_default(),
                 doc.shortest_ns.unwrap_or_default(),
                 doc.longest_ns.unwrap_or_default(),
-                float(doc.jitter_ns),
+                cell(doc.jitter_ns),
                 doc.gaps.to_string(),
                 doc.confirmed.to_string(),
                 doc.missing.to_string(),

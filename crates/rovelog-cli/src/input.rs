@@ -35,7 +35,7 @@ impl LogArg {
 pub(crate) struct LogArgs {
     /// Log files, folders and patterns ('*.ulg'), or - for stdin
     #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
 }
 
 impl LogArgs {
@@ -54,12 +54,7 @@ impl LogArgs {
     ) -> Outcome {
         let inputs = Input::all(&self.files)?;
         let (read, mut take) = (|at: usize| read(&inputs[at]), take);
-        Input::read_parallel(&inputs, context, context.jobs(), read, |at, read| take(&inputs[at], read))
-    }
-
-    /// Returns the arguments exactly as the user gave them.
-    pub(crate) fn paths(&self) -> &[PathBuf] {
-        &self.files
+        Input::read_parallel(&inputs, context, read, |at, read| take(&inputs[at], read))
     }
 }
 
@@ -133,14 +128,13 @@ impl Input {
         Ok(after.worst)
     }
 
-    /// Calls `read` with the index of each log on `jobs` threads. Then calls `take` with each
+    /// Calls `read` with the index of each log on several threads. Then calls `take` with each
     /// result, in the order of the logs. Only `take` may write output, because the outputs of
     /// different logs must not be mixed. If one of several logs fails, the remaining logs are still
     /// read.
     pub(crate) fn read_parallel<R: Send>(
         inputs: &[Self],
         context: &Context,
-        jobs: Jobs,
         read: impl Fn(usize) -> Result<R, Failure> + Sync,
         mut take: impl FnMut(usize, R) -> Outcome,
     ) -> Outcome {
@@ -149,7 +143,7 @@ impl Input {
         }
         let mut after = LogRun::new(inputs, context);
         parallel::in_order(
-            jobs,
+            context.jobs(),
             // A failure is passed on as a value. If it were returned as an error, the remaining
             // threads would stop.
             || (),
@@ -429,15 +423,12 @@ impl<'a> LogRun<'a> {
 /// misspelled file name is reported as a missing file and not as an unknown name.
 pub(crate) fn logs_and_names(words: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>) {
     let is_log = |path: &&PathBuf| {
-        let known =
-            |extension: &str| rovelog::FORMATS.iter().any(|format| format.extensions.contains(&extension));
-        let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
         let pattern = path.parent().is_some_and(|folder| folder.to_string_lossy().contains('*'));
         *path == Path::new("-")
             || rovelog::is_address(path)
             || path.exists()
             || pattern
-            || extension.is_some_and(|extension| known(&extension))
+            || has_log_extension(path)
     };
     let (logs, names): (Vec<_>, Vec<_>) = words.iter().partition(is_log);
     let names = names.into_iter().map(|name| name.to_string_lossy().into_owned());

@@ -54,7 +54,7 @@ impl<'a> ClockDoc<'a> {
     pub(crate) fn new(info: &'a LogInfo, times: &Times) -> Self {
         let utc = info.utc.as_ref();
         Self {
-            base: times.clock().name(),
+            base: times.clock.name(),
             utc_rule: utc.map(|utc| utc.rule),
             utc_offset_ns: utc.map(|utc| utc.nanos.to_string()),
             utc_evidence: utc.map(|utc| utc.evidence.as_str()),

@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-use rovelog::core::internal::parallel::Jobs;
-
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input::{Input, may_be_several};
@@ -44,24 +42,20 @@ impl Outputs<'_> {
         Input::each_index(&inputs, context, &mut |at| each(&inputs[at], paths[at].as_deref()))
     }
 
-    /// Calls `write` for all logs on `jobs` threads. Then calls `take` with each result, in the
-    /// order of the logs. Both functions receive the path of the output for the log. If there are
-    /// several logs, their outputs are written into the output folder, as in [`Self::each`].
+    /// Calls `write` for all logs on several threads, with the path of the output for the log. Then
+    /// calls `take` with each result, in the order of the logs. If there are several logs, their
+    /// outputs are written into the output folder, as in [`Self::each`].
     pub(crate) fn read_parallel<R: Send>(
         &self,
         logs: &[PathBuf],
         context: &Context,
-        jobs: Jobs,
         write: impl Fn(&Input, Option<&Path>) -> Result<R, Failure> + Sync,
-        mut take: impl FnMut(&Input, Option<&Path>, R) -> Outcome,
+        mut take: impl FnMut(&Input, R) -> Outcome,
     ) -> Outcome {
         let inputs = Input::all(logs)?;
         let (paths, _folder) = self.paths(logs, &inputs)?;
-        let path = |at: usize| paths[at].as_deref();
-        let write = |at: usize| write(&inputs[at], path(at));
-        Input::read_parallel(&inputs, context, jobs, write, |at, written| {
-            take(&inputs[at], path(at), written)
-        })
+        let write = |at: usize| write(&inputs[at], paths[at].as_deref());
+        Input::read_parallel(&inputs, context, write, |at, written| take(&inputs[at], written))
     }
 
     /// Returns the path of the output for each log, and the folder that was created for the

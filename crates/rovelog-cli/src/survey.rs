@@ -71,12 +71,8 @@ impl Survey {
     /// Collects the information for `rovelog topics`. All records of a local log are read. From a
     /// remote log, only the summary is downloaded.
     pub(crate) fn for_topics(input: &Input, context: &Context) -> Result<Self, Failure> {
-        Self::with(
-            input,
-            context,
-            if input.is_remote() { Input::open_summary } else { Input::open_all },
-            None,
-        )
+        let open = if input.is_remote() { Input::open_summary } else { Input::open_all };
+        Self::with(input, context, open, None)
     }
 
     fn with(

@@ -9,12 +9,13 @@ use crate::text::{Paint, escape, width, wrapped};
 
 /// Alignment of a column in a [`Table`].
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Align {
+enum Align {
     Left,
     Right,
 }
 
-/// A table with headings.
+/// A table with headings. [`left`](Self::left) and [`right`](Self::right) add its columns in order.
+#[derive(Default)]
 pub(crate) struct Table<'a> {
     columns: Vec<(&'a str, Align)>,
     rows: Vec<Vec<String>>,
@@ -29,8 +30,16 @@ const MAX_COLUMN_WIDTH: usize = 120;
 const MIN_TEXT_WIDTH: usize = 16;
 
 impl<'a> Table<'a> {
-    pub(crate) fn new(columns: &[(&'a str, Align)]) -> Self {
-        Self { columns: columns.to_vec(), rows: Vec::new() }
+    /// Adds columns that are aligned to the left.
+    pub(crate) fn left(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.columns.extend(names.into_iter().map(|name| (name, Align::Left)));
+        self
+    }
+
+    /// Adds columns that are aligned to the right.
+    pub(crate) fn right(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.columns.extend(names.into_iter().map(|name| (name, Align::Right)));
+        self
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
@@ -114,11 +123,8 @@ impl<'a> Table<'a> {
     fn fit(&self, widths: &mut [usize], columns: usize) -> usize {
         let full = |widths: &[usize]| widths.iter().sum::<usize>() + 3 * widths.len() + 1;
         while full(widths) > columns {
-            let texts = widths
-                .iter()
-                .zip(&self.columns)
-                .enumerate()
-                .filter(|(_, (_, column))| column.1 == Align::Left);
+            let all = widths.iter().zip(&self.columns).enumerate();
+            let texts = all.filter(|(_, (_, column))| column.1 == Align::Left);
             let widest = texts.map(|(i, (width, _))| (*width, i)).max();
             let Some((width, i)) = widest.filter(|(width, _)| *width > MIN_TEXT_WIDTH) else { break };
             widths[i] = width - (full(widths) - columns).min(width - MIN_TEXT_WIDTH);
@@ -150,7 +156,7 @@ mod tests {
 
     #[test]
     fn one_long_cell_does_not_widen_all_lines() {
-        let mut table = Table::new(&[("TOPIC", Align::Left), ("COUNT", Align::Right)]);
+        let mut table = Table::default().left(["TOPIC"]).right(["COUNT"]);
         table.row(["x".repeat(50_000), "1".to_owned()]);
         for _ in 0..1000 {
             table.row(["a".to_owned(), "2".to_owned()]);
@@ -160,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_table_has_borders_only_on_a_terminal() {
-        let mut table = Table::new(&[("TOPIC", Align::Left), ("COUNT", Align::Right)]);
+        let mut table = Table::default().left(["TOPIC"]).right(["COUNT"]);
         table.row(["a".to_owned(), "12345678".to_owned()]);
         table.row(["größe".to_owned(), "1".to_owned()]);
         table.row(["机头".to_owned(), "23".to_owned()]);
@@ -183,8 +189,7 @@ mod tests {
     }
     #[test]
     fn a_table_fits_the_terminal() {
-        let mut table =
-            Table::new(&[("TOPIC", Align::Left), ("COUNT", Align::Right), ("BYTES", Align::Right)]);
+        let mut table = Table::default().left(["TOPIC"]).right(["COUNT", "BYTES"]);
         table.row(["a/topic/with/a/long/name".to_owned(), "12345678".to_owned(), "1".to_owned()]);
         insta::assert_snapshot!(fitted(&table, true, Some(40), Paint(false)), @"
         ╭───────────────────┬──────────┬───────╮

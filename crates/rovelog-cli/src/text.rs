@@ -1,5 +1,6 @@
 //! Functions for text output: colors, sizes, padding and paths.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Reset, Style};
@@ -140,6 +141,17 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
 /// Truncates a name to at most 100 bytes, so that a file name made from it is not too long.
 pub(crate) fn short(name: &str) -> &str {
     &name[..name.floor_char_boundary(100)]
+}
+
+/// Returns the text of a value, or an empty text if there is no value.
+pub(crate) fn cell(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// Lists the counts that are not zero, such as `2 high, 1 low`.
+pub(crate) fn counts<T: Display + Default + PartialEq>(counts: &[(T, &str)]) -> String {
+    let shown = counts.iter().filter(|(count, _)| *count != T::default());
+    shown.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the last part of a message about the output, such as `; wrote flight.ulg`. Returns an

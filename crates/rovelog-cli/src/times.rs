@@ -67,7 +67,7 @@ pub(crate) struct Times {
     /// Largest time of all records, in nanoseconds. Unlike `end`, it includes records whose times
     /// are far outside the time range of all other records.
     pub(crate) last: Option<i64>,
-    clock: Clock,
+    pub(crate) clock: Clock,
     pub(crate) base: TimeBase,
     format: TimeFormat,
     /// Options that the user gave.
@@ -127,9 +127,7 @@ impl Times {
         // The width of the column must be known before the first record is printed. It is the width
         // of the first or last time, because no time between them is longer.
         for end in [nanos(info.start), nanos(info.end), times.start, times.end] {
-            let mut text = String::new();
-            times.push_text(end.map(|nanos| Timestamp::new(nanos, clock)), &mut text);
-            times.width = times.width.max(text.len());
+            times.width = times.width.max(times.aligned(end.map(|nanos| times.at(nanos))).len());
         }
         Ok(times)
     }
@@ -152,8 +150,9 @@ impl Times {
         utc?.unix(start)
     }
 
-    pub(crate) fn clock(&self) -> Clock {
-        self.clock
+    /// Converts nanoseconds on the clock of the log to a timestamp.
+    pub(crate) fn at(&self, nanos: i64) -> Timestamp {
+        Timestamp::new(nanos, self.clock)
     }
 
     /// Converts a time on the clock of the log to the selected time base. Returns `None` on
@@ -179,6 +178,14 @@ impl Times {
         }
     }
 
+    /// Formats a time, padded to the width of the column of times. The result is `-` if there is no
+    /// time.
+    pub(crate) fn aligned(&self, time: Option<Timestamp>) -> String {
+        let mut text = String::new();
+        self.push_text(time, &mut text);
+        text
+    }
+
     /// Formats a time as short as possible, but without loss of precision.
     pub(crate) fn brief(&self, time: Timestamp) -> String {
         let mut text = String::new();
@@ -197,16 +204,18 @@ impl Times {
         Some(Timestamp::new(self.utc.as_ref()?.unix(time.nanos)?, Clock::Unix).seconds().to_string())
     }
 
-    /// Appends a time for the key `time` in machine-readable output. It is an RFC 3339 date unless
-    /// the user selected another format. Returns false and appends nothing if the record has no
-    /// time or the log has no UTC.
-    pub(crate) fn push_machine(&self, time: Option<Timestamp>, text: &mut String) -> bool {
-        self.push_machine_digits(time, Digits::Needed, text)
+    /// Appends a time with nine decimal places, as in CSV output. Appends nothing if the record has
+    /// no time or the log has no UTC.
+    pub(crate) fn push_csv(&self, time: Option<Timestamp>, text: &mut String) {
+        self.push_machine(time, Digits::Nine, text);
     }
 
-    /// Like [`push_machine`](Self::push_machine), but with nine decimal places, as in CSV output.
-    pub(crate) fn push_csv(&self, time: Option<Timestamp>, text: &mut String) -> bool {
-        self.push_machine_digits(time, Digits::Nine, text)
+    /// Formats a time for a cell of CSV output. The result is empty if the record has no time or the
+    /// log has no UTC.
+    pub(crate) fn csv(&self, time: Option<Timestamp>) -> String {
+        let mut text = String::new();
+        self.push_csv(time, &mut text);
+        text
     }
 
     /// Appends a Unix time as a date with nine decimal places, as in CSV output.
@@ -214,7 +223,10 @@ impl Times {
         self.push_rfc3339(nanos, Digits::Nine, text);
     }
 
-    fn push_machine_digits(&self, time: Option<Timestamp>, digits: Digits, text: &mut String) -> bool {
+    /// Appends a time for machine-readable output. It is an RFC 3339 date unless the user selected
+    /// another format. Returns false and appends nothing if the record has no time or the log has no
+    /// UTC.
+    fn push_machine(&self, time: Option<Timestamp>, digits: Digits, text: &mut String) -> bool {
         let Some(time) = time else { return false };
         if self.format_was_chosen() {
             let Some(nanos) = self.in_base(time.nanos) else { return false };
@@ -230,7 +242,7 @@ impl Times {
     /// has no time or the log has no UTC.
     pub(crate) fn machine(&self, time: Option<Timestamp>) -> Option<String> {
         let mut text = String::new();
-        self.push_machine(time, &mut text).then_some(text)
+        self.push_machine(time, Digits::Needed, &mut text).then_some(text)
     }
 
     /// Writes the start of a line of NDJSON, which consists of all keys before the data of the
@@ -254,14 +266,16 @@ impl Times {
         if self.asked.time_base.is_some() { self.in_base(nanos) } else { Some(nanos) }
     }
 
-    /// Formats the time since the start of the log, for example as `+00:02:33.2`.
-    pub(crate) fn since_start(&self, time: Timestamp) -> Option<String> {
-        let nanos = time.nanos.checked_sub(self.start?)?;
+    /// Formats the time since the start of the log, for example as `+00:02:33.2`. The result is `-`
+    /// if there is no time.
+    pub(crate) fn since_start(&self, time: Option<Timestamp>) -> String {
+        let since = time.zip(self.start).and_then(|(time, start)| time.nanos.checked_sub(start));
+        let Some(nanos) = since else { return "-".to_owned() };
         let tenths = nanos.unsigned_abs() / 100_000_000;
         // A time before the start that is rounded to zero has no minus sign.
         let sign = if nanos < 0 && tenths > 0 { '-' } else { '+' };
         let (seconds, tenth) = (tenths / 10, tenths % 10);
-        Some(format!("{sign}{:02}:{:02}:{:02}.{tenth}", seconds / 3600, seconds / 60 % 60, seconds % 60))
+        format!("{sign}{:02}:{:02}:{:02}.{tenth}", seconds / 3600, seconds / 60 % 60, seconds % 60)
     }
 
     fn push(&self, nanos: i64, digits: Digits, text: &mut String) {
@@ -310,7 +324,7 @@ impl Times {
     /// Returns the time range of the log as text. Messages about time windows outside of the log
     /// show it.
     pub(crate) fn span(&self) -> Option<String> {
-        let at = |nanos| self.brief(Timestamp::new(nanos, self.clock));
+        let at = |nanos| self.brief(self.at(nanos));
         Some(format!("{} to {}", at(self.start?), at(self.end?)))
     }
 
@@ -368,11 +382,7 @@ pub(crate) mod tests {
     #[test]
     fn times_are_written_in_the_base_and_the_format() {
         let time = Timestamp::new(112_417_000_000, Clock::Boot);
-        let text = |times: &Times| {
-            let mut text = String::new();
-            times.push_text(Some(time), &mut text);
-            (text, times.brief(time), times.machine(Some(time)))
-        };
+        let text = |times: &Times| (times.aligned(Some(time)), times.brief(time), times.machine(Some(time)));
         let asked = |time_format, time_base| TimeArgs { time_format, time_base };
         let utc = "2026-05-20T11:58:32.104821Z".to_owned();
         let auto = times(true, TimeArgs::default());
@@ -386,7 +396,7 @@ pub(crate) mod tests {
         let nanos = times(true, asked(Some(TimeFormat::Nanoseconds), Some(TimeBase::Boot)));
         let chosen = "112417000000".to_owned();
         assert_eq!(text(&nanos), (chosen.clone(), chosen.clone(), Some(chosen)));
-        assert_eq!(auto.since_start(Timestamp::new(265_700_000_000, Clock::Boot)).unwrap(), "+00:02:33.2");
+        assert_eq!(auto.since_start(Some(Timestamp::new(265_700_000_000, Clock::Boot))), "+00:02:33.2");
         assert!(Times::new(&LogInfo::new("1", 0), asked(None, Some(TimeBase::Utc))).is_err());
     }
 }

@@ -16,11 +16,11 @@ pub(crate) struct VelodyneArgs {
     /// HDL-64E: calibration file of the sensor, either db.xml or a YAML or JSON file converted from
     /// it
     #[arg(long, value_name = "PATH")]
-    calibration: Option<PathBuf>,
+    pub(crate) calibration: Option<PathBuf>,
     /// Velodyne model, such as HDL-32E or VLP-16; needed only if it cannot be detected from the
     /// packets
     #[arg(long, value_name = "NAME", value_parser = model)]
-    model: Option<Model>,
+    pub(crate) model: Option<Model>,
     /// HDL-64E: apply the vertical offset of each laser along z, as the program velodyne-decoder
     /// does
     #[arg(long)]
@@ -50,16 +50,6 @@ impl VelodyneArgs {
             (self.correct_intensity, "--correct-intensity"),
         ];
         given.into_iter().find(|(given, _)| *given).map(|(_, option)| option)
-    }
-
-    /// Returns the path of the calibration file given by the user.
-    pub(crate) fn file(&self) -> Option<PathBuf> {
-        self.calibration.clone()
-    }
-
-    /// Returns the Velodyne model given by the user.
-    pub(crate) fn model(&self) -> Option<Model> {
-        self.model
     }
 
     /// Reads the calibration file and returns the options for the computation of points.

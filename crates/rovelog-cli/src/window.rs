@@ -56,7 +56,7 @@ impl WindowArgs {
         };
         let (from, until) = (said(&self.start, "-S"), said(&self.end, "-E"));
         let (start, end) = (window.start.unwrap_or(i64::MIN), window.end.unwrap_or(i64::MAX));
-        let at = |nanos| times.brief(Timestamp::new(nanos, times.clock()));
+        let at = |nanos| times.brief(times.at(nanos));
         if start >= end {
             let what = if start > end { "is before" } else { "is at" };
             return Err(Failure::usage(format!(

@@ -12,66 +12,24 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Format, ReadOptions};
 use crate::reader::LogReader;
 
-/// A type that can open logs.
-///
-/// Every [`Format`] implements this trait for logs of its format. The facade `rovelog` implements
-/// this trait for logs of any format.
-pub trait Open {
-    /// The type of reader that is returned for an opened log.
-    type Reader;
-
-    /// Opens the log at `path`.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be read or is not a log that the reader can open.
-    fn open_path(path: &Path, options: &ReadOptions) -> Result<Self::Reader>;
-
-    /// Opens the log in `bytes`.
-    ///
-    /// # Errors
-    /// Returns an error if the bytes are not a log that the reader can open.
-    fn open_bytes(bytes: Bytes, options: &ReadOptions) -> Result<Self::Reader>;
-
-    /// Returns a reference to the reader as a trait object.
-    fn as_log(reader: &Self::Reader) -> &dyn LogReader;
-}
-
-/// A format reads the whole file into memory. The facade `rovelog` memory-maps large files instead.
-impl<F: Format> Open for F {
-    type Reader = F::Reader;
-
-    fn open_path(path: &Path, options: &ReadOptions) -> Result<F::Reader> {
-        let bytes = fs::read(path).map_err(|error| Error::io(F::INFO.id, error))?;
-        F::open(bytes.into(), options)
-    }
-
-    fn open_bytes(bytes: Bytes, options: &ReadOptions) -> Result<F::Reader> {
-        F::open(bytes, options)
-    }
-
-    fn as_log(reader: &F::Reader) -> &dyn LogReader {
-        reader
-    }
-}
-
 /// Builder that sets options and then opens a log.
 ///
 /// Each reader has a function `options` that returns this builder, for example
 /// `UlogReader::options().strict(true).open("flight.ulg")`.
-pub struct OpenOptions<O> {
+pub struct OpenOptions<F> {
     /// Options that are passed to the reader.
     read: ReadOptions,
     /// True if opening returns an error when data is lost.
     strict: bool,
-    /// The type that opens the log. The builder stores no value of this type.
-    opener: PhantomData<fn() -> O>,
+    /// The format of the log. The builder stores no value of this type.
+    format: PhantomData<fn() -> F>,
 }
 
-impl<O: Open> OpenOptions<O> {
+impl<F: Format> OpenOptions<F> {
     /// Returns the default options: damage is not an error, and a log with an index is opened by
     /// reading only its index.
     pub fn new() -> Self {
-        Self { read: ReadOptions::default(), strict: false, opener: PhantomData }
+        Self { read: ReadOptions::default(), strict: false, format: PhantomData }
     }
 
     /// Sets whether opening returns an error when data is lost. In this case, opening reads the
@@ -105,51 +63,46 @@ impl<O: Open> OpenOptions<O> {
         self
     }
 
-    /// Opens the log at `path`.
+    /// Opens the log at `path`. The whole file is read into memory.
     ///
     /// # Errors
     /// Returns an error if the file cannot be read, if it is not a log that the reader can open, or
     /// if [`strict`](Self::strict) is set and data is lost. Without `strict`, damage is listed by
     /// [`LogReader::diagnostics`] instead.
-    pub fn open(self, path: impl AsRef<Path>) -> Result<O::Reader> {
-        self.open_checked(|options| O::open_path(path.as_ref(), options))
+    pub fn open(self, path: impl AsRef<Path>) -> Result<F::Reader> {
+        let bytes = fs::read(path).map_err(|error| Error::io(F::INFO.id, error))?;
+        self.from_bytes(bytes)
     }
 
     /// Opens the log in `bytes`.
     ///
     /// # Errors
     /// Returns the same errors as [`open`](Self::open).
-    pub fn from_bytes(self, bytes: impl Into<Bytes>) -> Result<O::Reader> {
-        let bytes = bytes.into();
-        self.open_checked(|options| O::open_bytes(bytes, options))
-    }
-
-    /// Opens a log with the function `open`. If `strict` is set, also checks that no data is lost.
-    fn open_checked(mut self, open: impl FnOnce(&ReadOptions) -> Result<O::Reader>) -> Result<O::Reader> {
+    pub fn from_bytes(mut self, bytes: impl Into<Bytes>) -> Result<F::Reader> {
         // An index only lists the records that should be in the file. A strict check must read all
         // records.
         self.read.read_all |= self.strict;
-        let log = open(&self.read)?;
-        if self.strict && !O::as_log(&log).verify().is_empty() {
-            return Err(first_loss(O::as_log(&log)));
+        let log = F::open(bytes.into(), &self.read)?;
+        if self.strict && !log.verify().is_empty() {
+            return Err(first_loss(&log));
         }
         Ok(log)
     }
 }
 
-impl<O: Open> Default for OpenOptions<O> {
+impl<F: Format> Default for OpenOptions<F> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<O> Clone for OpenOptions<O> {
+impl<F> Clone for OpenOptions<F> {
     fn clone(&self) -> Self {
-        Self { read: self.read.clone(), strict: self.strict, opener: PhantomData }
+        Self { read: self.read.clone(), strict: self.strict, format: PhantomData }
     }
 }
 
-impl<O> fmt::Debug for OpenOptions<O> {
+impl<F> fmt::Debug for OpenOptions<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenOptions").field("read", &self.read).field("strict", &self.strict).finish()
     }

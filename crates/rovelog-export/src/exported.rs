@@ -1,4 +1,4 @@
-//! The result of an export: the output, the number of messages, and the values that were lost.
+//! The result of an export: the number of messages, and the values that were lost.
 
 use rovelog::core::internal::text::count;
 use rovelog::{LogReader, Select, Topic};
@@ -6,23 +6,13 @@ use rovelog::{LogReader, Select, Topic};
 /// Result of an export that writes messages to one file.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Exported<W> {
-    /// The output of the export. All data has been written to it.
-    pub out: W,
+pub struct Exported {
     /// Number of messages written to the output.
     pub messages: u64,
     /// Values that the output format cannot represent.
     pub losses: Vec<Loss>,
     /// Sentences for the user about intended differences between the output and the log.
     pub notes: Vec<String>,
-}
-
-impl Exported<()> {
-    /// Returns the same result, but with `out` as the output.
-    pub(crate) fn with_out<W>(self, out: W) -> Exported<W> {
-        let Self { messages, losses, notes, .. } = self;
-        Exported { out, messages, losses, notes }
-    }
 }
 
 /// Values of one topic that are missing from the output, because its format cannot represent them.

@@ -93,8 +93,8 @@ fn flat_type(leaf: &Leaf) -> Option<DataType> {
     }
 }
 
-/// Converts times and durations to integers.
-fn integers(array: ArrayRef) -> ArrayRef {
+/// Converts times and durations to integers. Other values stay the same.
+pub(crate) fn integers(array: ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Timestamp(..) => {
             Arc::new(array.as_primitive::<TimestampNanosecondType>().reinterpret_cast::<Int64Type>())

@@ -5,6 +5,8 @@
 
 use rovelog::Value;
 
+use crate::trajectory::ros::numbers;
+
 /// Type of the ROS messages that contain a map.
 const TYPE: &str = "nav_msgs/OccupancyGrid";
 
@@ -87,17 +89,13 @@ fn trinary(cell: i8) -> u8 {
 
 /// Returns X, Y and the yaw angle of a pose.
 fn origin(pose: &Value) -> Option<[f64; 3]> {
-    let part = |of: &str, name: &str| pose.get(of)?.get(name)?.as_f64();
-    let mut turn = [0.0; 4];
-    for (turn, name) in turn.iter_mut().zip(["x", "y", "z", "w"]) {
-        *turn = part("orientation", name)?;
-    }
-    let [x, y, z, w] = turn;
+    let [x, y, z, w] = numbers(pose.get("orientation")?, ["x", "y", "z", "w"])?;
     // Messages without an orientation have a quaternion of zeros.
-    let length = turn.iter().map(|part| part * part).sum::<f64>();
+    let length = x * x + y * y + z * z + w * w;
     let scale = if length > 0.0 { 2.0 / length } else { 0.0 };
     let yaw = (scale * (x * y + w * z)).atan2(1.0 - scale * (y * y + z * z));
-    Some([part("position", "x")?, part("position", "y")?, yaw])
+    let [x, y] = numbers(pose.get("position")?, ["x", "y"])?;
+    Some([x, y, yaw])
 }
 
 impl GridMap {

@@ -18,7 +18,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
 use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer};
 use arrow_data::ArrayData;
-use arrow_schema::{DataType, Field, Fields, Schema};
+use arrow_schema::{DataType, Field, Schema};
 use rovelog::FieldType;
 
 /// Naming scheme for the elements of an array.
@@ -99,38 +99,25 @@ pub(crate) fn leaves(schema: &Schema, names: Names) -> Vec<Leaf> {
 /// Appends the leaves inside `leaf` to `found`. If `leaf` is neither a struct nor an array, it is
 /// appended itself.
 fn expand(leaf: Leaf, names: Names, found: &mut Vec<Leaf>) {
+    let inside = |step: Step, name: String, field: &Arc<Field>, data_type: &DataType| {
+        let steps = leaf.steps.iter().copied().chain([step]).collect();
+        Leaf { name, field: Arc::clone(field), data_type: data_type.clone(), column: leaf.column, steps }
+    };
     match leaf.data_type.clone() {
-        DataType::Struct(fields) => children(&leaf, &fields, names, found),
+        DataType::Struct(fields) => {
+            for (i, field) in fields.iter().enumerate() {
+                let name = format!("{}.{}", leaf.name, field.name());
+                expand(inside(Step::Child(i), name, field, field.data_type()), names, found);
+            }
+        }
         DataType::FixedSizeList(item, len) => {
             let len = usize::try_from(len).unwrap_or(0);
             for i in 0..len {
-                let mut steps = leaf.steps.clone();
-                steps.push(Step::Element(len, i));
-                let element = Leaf {
-                    name: names.element(&leaf.name, i),
-                    data_type: item.data_type().clone(),
-                    steps,
-                    ..leaf.clone()
-                };
-                expand(element, names, found);
+                let name = names.element(&leaf.name, i);
+                expand(inside(Step::Element(len, i), name, &leaf.field, item.data_type()), names, found);
             }
         }
         _ => found.push(leaf),
-    }
-}
-
-fn children(leaf: &Leaf, fields: &Fields, names: Names, found: &mut Vec<Leaf>) {
-    for (i, field) in fields.iter().enumerate() {
-        let mut steps = leaf.steps.clone();
-        steps.push(Step::Child(i));
-        let child = Leaf {
-            name: format!("{}.{}", leaf.name, field.name()),
-            field: Arc::clone(field),
-            data_type: field.data_type().clone(),
-            column: leaf.column,
-            steps,
-        };
-        expand(child, names, found);
     }
 }
 

@@ -14,8 +14,8 @@ use crate::{ExportError, Exported, Loss};
 ///
 /// # Errors
 /// Returns an error if writing to the output fails, or if the log is too damaged to find its rows.
-pub fn write<W: Write>(log: &RldReader, style: CsvStyle, mut out: W) -> Result<Exported<W>, ExportError> {
-    let written = log.write_logger_csv(style, &mut out)?;
+pub fn write(log: &RldReader, style: CsvStyle, out: &mut dyn Write) -> Result<Exported, ExportError> {
+    let written = log.write_logger_csv(style, out)?;
     // The rows belong to the main topic of the log. If the log is a file of ambient sensors, they
     // belong to the topic of these sensors instead.
     let topic = &log.rows_topic().name;
@@ -31,5 +31,5 @@ pub fn write<W: Write>(log: &RldReader, style: CsvStyle, mut out: W) -> Result<E
     if log.header().lead_in.start_nsec.get() != 0 {
         notes.push("the start time has whole seconds in the CSV format of the logger".to_owned());
     }
-    Ok(Exported { out, messages: written.rows, losses, notes })
+    Ok(Exported { messages: written.rows, losses, notes })
 }

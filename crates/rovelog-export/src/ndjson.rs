@@ -13,7 +13,7 @@ use rovelog::{Field, LogReader, Record, Scalar, Select, TopicId};
 
 use crate::error::check_memory;
 use crate::number::Numbers;
-use crate::{ExportError, Loss};
+use crate::{ExportError, Exported, Loss};
 
 /// Maximum number of records in a batch. A thread formats one batch at a time.
 const MAX_BATCH_RECORDS: usize = 512;
@@ -22,8 +22,8 @@ const MAX_BATCH_BYTES: usize = 256 << 10;
 /// Expected size in bytes of the lines for each byte of payload.
 const JSON_RATIO: usize = 16;
 
-/// Writes the selected records. Returns the number of records that were written. Also returns a
-/// loss for each topic with records that could not be decoded.
+/// Writes the selected records. Returns the number of records that were written, and a loss for
+/// each topic with records that could not be decoded.
 ///
 /// # Errors
 /// Returns an error if writing to the output fails, or the log cannot be read.
@@ -31,16 +31,16 @@ pub fn write(
     log: &dyn LogReader,
     select: &Select,
     jobs: Jobs,
-    mut out: impl Write,
+    out: &mut dyn Write,
     progress: &mut dyn FnMut(u64),
-) -> Result<(u64, Vec<Loss>), ExportError> {
+) -> Result<Exported, ExportError> {
     let utc = log.info().utc.as_ref();
     let names: Vec<String> =
         log.topics().iter().map(|topic| serde_json::Value::from(topic.name.as_str()).to_string()).collect();
     // After a buffer has been written to the output, it is used for another batch, so that memory
     // is not allocated for each batch.
     let spare: BufferPool<Vec<u8>> = BufferPool::default();
-    let mut written = 0;
+    let mut messages = 0;
     let mut undecodable = vec![0u64; log.topics().len()];
     check_memory(JSON_RATIO * MAX_BATCH_BYTES)?;
     in_order(
@@ -80,7 +80,7 @@ pub fn write(
             })
         },
         |(mut text, count, lost)| {
-            written += (count - lost.len()) as u64;
+            messages += (count - lost.len()) as u64;
             for topic in lost {
                 undecodable[topic] += 1;
             }
@@ -91,8 +91,8 @@ pub fn write(
         },
     )?;
     let losses = log.topics().iter().zip(undecodable).filter(|(_, count)| *count > 0);
-    let losses = losses.map(|(topic, count)| Loss::undecodable(topic, count));
-    Ok((written, losses.collect()))
+    let losses = losses.map(|(topic, count)| Loss::undecodable(topic, count)).collect();
+    Ok(Exported { messages, losses, notes: Vec::new() })
 }
 
 /// Groups records into batches and passes each batch to `push`. A batch has a few hundred records,

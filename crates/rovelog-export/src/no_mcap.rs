@@ -15,13 +15,13 @@ use crate::{ExportError, Exported, Provenance};
 ///
 /// # Errors
 /// Always returns an error.
-pub fn write<W: Write>(
+pub fn write(
     _log: &AnyLog,
     _select: &Select,
     _options: &McapOptions,
     _provenance: &Provenance,
-    _out: W,
+    _out: &mut dyn Write,
     _progress: &mut dyn FnMut(u64),
-) -> Result<Exported<W>, ExportError> {
+) -> Result<Exported, ExportError> {
     Err(ExportError::NotBuiltIn { what: "MCAP", feature: "mcap" })
 }

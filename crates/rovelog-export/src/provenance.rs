@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use arrow_array::Int64Array;
 use rovelog::core::internal::text::hex;
 use rovelog::core::internal::topic::instance;
-use rovelog::{Clock, LogInfo, LogReader, Topic, UtcOffset, Value};
+use rovelog::{Clock, LogInfo, LogReader, UtcOffset, Value};
 use sha2::{Digest as _, Sha256};
 
 /// Maximum size in bytes of the format-specific information in the metadata of a table. The
@@ -57,18 +57,10 @@ impl Provenance {
         facts
     }
 
-    /// Returns the metadata of a table that contains `topic`: the [facts](Self::facts), the name
-    /// and type of the topic, and format-specific information about the log as JSON. The keys start
-    /// with `rovelog.`.
-    pub fn metadata(&self, log: &dyn LogReader, topic: &Topic) -> BTreeMap<String, String> {
-        let mut metadata = self.of_all_tables(log);
-        metadata.extend(of_table(topic));
-        metadata
-    }
-
-    /// Returns the metadata that is the same for all tables of a log. Each table contains a copy,
-    /// so long values of the format-specific information are omitted. The names of omitted values
-    /// are listed under `left_out`.
+    /// Returns the metadata that is the same for all tables of a log: the [facts](Self::facts) and
+    /// format-specific information about the log as JSON. The keys start with `rovelog.`. Each table
+    /// contains a copy, so long values of the format-specific information are omitted. The names of
+    /// omitted values are listed under `left_out`.
     pub(crate) fn of_all_tables(&self, log: &dyn LogReader) -> BTreeMap<String, String> {
         let mut metadata: BTreeMap<_, _> =
             self.facts(log).into_iter().map(|(key, value)| (format!("rovelog.{key}"), value)).collect();
@@ -90,17 +82,6 @@ impl Provenance {
         metadata.insert("rovelog.info".to_owned(), Value::record(details).to_json());
         metadata
     }
-}
-
-/// Returns the metadata that is specific to the table of `topic`.
-pub(crate) fn of_table(topic: &Topic) -> impl Iterator<Item = (String, String)> {
-    let (name, instance) = name_and_instance(&topic.name);
-    let pairs = [
-        ("rovelog.topic", Some(name)),
-        ("rovelog.instance", instance),
-        ("rovelog.type", Some(&*topic.type_name)),
-    ];
-    pairs.map(|(key, value)| Some((key.to_owned(), value?.to_owned()))).into_iter().flatten()
 }
 
 /// Splits a name such as `t/1` into the name of the topic and its instance number. If a log has
@@ -163,20 +144,13 @@ impl TimeBase {
     /// Converts times on the log's clock in nanoseconds to this time base. A time becomes null if
     /// the result exceeds 64 bits.
     pub fn place_all(&self, times: &Int64Array) -> Int64Array {
-        match self {
-            Self::Own(_) => times.clone(),
-            Self::Utc(utc) if utc.knots.is_empty() && utc.nanos == 0 => times.clone(),
-            // If the offset is constant and no sum overflows, the additions can be vectorized.
-            Self::Utc(utc) if utc.knots.is_empty() => {
-                let past = times.values().iter().any(|time| time.checked_add(utc.nanos).is_none());
-                if past {
-                    times.iter().map(|time| utc.unix(time?)).collect()
-                } else {
-                    times.unary(|time| time.wrapping_add(utc.nanos))
-                }
-            }
-            Self::Utc(utc) => times.iter().map(|time| utc.unix(time?)).collect(),
+        let Self::Utc(utc) = self else { return times.clone() };
+        let overflows = || times.values().iter().any(|time| time.checked_add(utc.nanos).is_none());
+        // If the offset is constant and no sum overflows, the additions can be vectorized.
+        if utc.knots.is_empty() && !overflows() {
+            return times.unary(|time| time.wrapping_add(utc.nanos));
         }
+        times.iter().map(|time| utc.unix(time?)).collect()
     }
 
     /// Returns the Unix time at which a time axis starts, or `None` if UTC is unknown. Also returns

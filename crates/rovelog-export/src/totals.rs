@@ -7,11 +7,12 @@
 //! A vehicle is in the air for 20 s and moves 30 m. The group `flight` then has the totals `time`
 //! (20 s) and `distance` (30 m).
 
+use rovelog::rld_format::RldReader;
 use rovelog::rld_format::analysis::{MARGIN_SETTLED, StatsOptions};
 use rovelog::rld_format::unit::Scale;
-use rovelog::rld_format::{RldError, RldReader};
 use rovelog::ulog_format::UlogReader;
-use rovelog::{AnyLog, Error, ErrorKind, LogReader, Topic};
+use rovelog::{AnyLog, ErrorKind, LogReader, Topic};
+use serde::Serialize;
 
 use crate::findings::scan::{WHOLE_LOG, each_row};
 use crate::findings::{recordings, time_in_air};
@@ -28,7 +29,7 @@ const EARTH_RADIUS: f64 = 6_371_008.8;
 const MAX_STEP: i64 = 10_000_000_000;
 
 /// A total or an extreme.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Total {
     /// Name, such as `distance`.
@@ -59,7 +60,7 @@ impl Total {
 }
 
 /// Totals of one source, such as the flight, a battery, a current or a receiver.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Group {
     /// Name of the source, such as `flight`, `battery_status/0` or `V1*I1`.
@@ -232,15 +233,12 @@ fn battery(log: &UlogReader, topic: &Topic) -> Result<Vec<Total>, ExportError> {
 
 /// Adds the mean, peak and energy of each power, and the mean, peak and charge of each current.
 fn power(log: &RldReader, groups: &mut Vec<Group>) -> Result<(), ExportError> {
-    let failed = |error: RldError| Error::from(error);
-    let mut sums = log.accumulator(&StatsOptions::default().with_margin(MARGIN_SETTLED)).map_err(failed)?;
+    let mut sums = log.accumulator(&StatsOptions::default().with_margin(MARGIN_SETTLED))?;
     let stats = sums.stats(0..log.rows());
     let rate = log.header().lead_in.sample_rate.get();
     let powers = stats.powers.iter().zip(sums.powers().iter().map(|term| (&term.name, term.scale, true)));
-    let currents = stats
-        .currents
-        .iter()
-        .zip(sums.currents().iter().map(|current| (&current.name, current.scale, false)));
+    let currents = sums.currents().iter().map(|current| (&current.name, current.scale, false));
+    let currents = stats.currents.iter().zip(currents);
     for (sums, (name, scale, is_power)) in powers.chain(currents) {
         let Some(scale) = Scale::new(scale).filter(|_| sums.count > 0) else { continue };
         let (unit, total, total_unit) = if is_power { ("W", "energy", "J") } else { ("A", "charge", "C") };

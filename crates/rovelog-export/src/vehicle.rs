@@ -141,10 +141,12 @@ impl Motion {
             let topic = *px4::instances(reader, name).first()?;
             Some((topic.id, reader.definitions().layout(topic).ok()?))
         };
-        let attitude = first("vehicle_attitude");
+        let attitude = first("vehicle_attitude").and_then(|(topic, layout)| {
+            let [w, x, y, z] = ["q[0]", "q[1]", "q[2]", "q[3]"].map(|name| layout.place(name));
+            Some((topic, [w?, x?, y?, z?]))
+        });
         Self {
-            attitude: attitude
-                .and_then(|(topic, layout)| Some((topic, places(layout, ["q[0]", "q[1]", "q[2]", "q[3]"])?))),
+            attitude,
             local_position: first("vehicle_local_position")
                 .map(|(topic, layout)| (topic, LocalPosition::of(layout))),
             position: [None; 3],
@@ -163,7 +165,8 @@ impl Motion {
     /// Updates the motion from a row of a topic, with its time in nanoseconds.
     pub(crate) fn update(&mut self, topic: TopicId, row: &Row<'_>, nanos: i64) -> Option<Moved> {
         if let Some((_, fields)) = self.attitude.filter(|(id, _)| *id == topic) {
-            self.orientation = Some((nanos, numbers(row, fields)?));
+            let [w, x, y, z] = fields.map(|place| number(row, Some(place)));
+            self.orientation = Some((nanos, [w?, x?, y?, z?]));
             return Some(Moved::Attitude);
         }
         let (_, fields) = self.local_position.as_ref().filter(|(id, _)| *id == topic)?;
@@ -183,18 +186,6 @@ impl Motion {
         };
         (horizontal.is_some() && down.is_some()).then_some(Moved::Position)
     }
-}
-
-/// Returns the places of several fields, if a layout has all of them.
-fn places<const N: usize>(layout: &Layout, names: [&str; N]) -> Option<[Place; N]> {
-    let found = names.map(|name| layout.place(name));
-    found.iter().all(Option::is_some).then(|| found.map(|place| place.expect("all are there")))
-}
-
-/// Returns the values of several fields, if all of them are finite numbers.
-fn numbers<const N: usize>(row: &Row<'_>, places: [Place; N]) -> Option<[f64; N]> {
-    let found = places.map(|place| number(row, Some(place)));
-    found.iter().all(Option::is_some).then(|| found.map(Option::unwrap_or_default))
 }
 
 /// Returns the value of a field if it is a finite number.

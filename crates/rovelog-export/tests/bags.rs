@@ -61,15 +61,20 @@ fn messages_and(log: &AnyLog, undefined: bool) -> Vec<Message> {
     records.filter_map(message).collect()
 }
 
-fn bag2(log: &AnyLog, options: &Bag2Options) -> Result<Exported<Vec<u8>>, ExportError> {
-    bag2::write(log, &Select::all(), options, Vec::new(), &mut |_| ())
+fn bag2(log: &AnyLog, options: &Bag2Options) -> Result<(Vec<u8>, Exported), ExportError> {
+    let mut out = Vec::new();
+    let done = bag2::write(log, &Select::all(), options, &mut out, &mut |_| ())?;
+    Ok((out, done))
 }
 
-fn ros2(log: &AnyLog) -> Exported<Vec<u8>> {
+fn ros2(log: &AnyLog) -> (Vec<u8>, Exported) {
     let mut options = McapOptions::default();
     options.ros = RosForm::Ros2;
     let provenance = Provenance::new("log");
-    rovelog_export::mcap::write(log, &Select::all(), &options, &provenance, Vec::new(), &mut |_| ()).unwrap()
+    let mut out = Vec::new();
+    let all = Select::all();
+    let done = rovelog_export::mcap::write(log, &all, &options, &provenance, &mut out, &mut |_| ()).unwrap();
+    (out, done)
 }
 
 fn u32_at(bytes: &[u8]) -> u32 {
@@ -173,13 +178,13 @@ fn bag_of_version_2_has_all_messages_unchanged() {
         for (modernize, compression) in [(false, Compression::None), (true, Compression::Bz2)] {
             let mut options = Bag2Options::default();
             (options.modernize, options.compression) = (modernize, compression);
-            let Ok(done) = bag2(&log, &options) else {
+            let Ok((bytes, done)) = bag2(&log, &options) else {
                 assert!(want.is_empty(), "{name}");
                 continue;
             };
-            assert!(read_bag2(&done.out) == want, "{name}");
+            assert!(read_bag2(&bytes) == want, "{name}");
             assert_eq!(done.messages, want.len() as u64, "{name}");
-            assert!(bag2(&log, &options).unwrap().out == done.out, "{name}: other bytes the second time");
+            assert!(bag2(&log, &options).unwrap().0 == bytes, "{name}: other bytes the second time");
         }
     }
 }
@@ -189,9 +194,9 @@ fn bag_of_version_2_has_all_messages_unchanged() {
 fn the_crate_rosbag_reads_every_message() {
     let folder = tempfile::tempdir().unwrap();
     for (name, log) in bags() {
-        let Ok(done) = bag2(&log, &Bag2Options::default()) else { continue };
+        let Ok((bytes, _)) = bag2(&log, &Bag2Options::default()) else { continue };
         let path = folder.path().join("new.bag");
-        std::fs::write(&path, &done.out).unwrap();
+        std::fs::write(&path, &bytes).unwrap();
         let (mut topics, mut found) = (BTreeMap::new(), Vec::new());
         for record in RosBag::new(&path).unwrap().chunk_records() {
             let ChunkRecord::Chunk(chunk) = record.unwrap() else { continue };
@@ -218,11 +223,12 @@ fn mcap_has_unchanged_payloads_and_publishers() {
         let mut options = McapOptions::default();
         options.typed = false;
         let provenance = Provenance::new("log");
+        let mut bytes = Vec::new();
+        let all = Select::all();
         let done =
-            rovelog_export::mcap::write(&log, &Select::all(), &options, &provenance, Vec::new(), &mut |_| ());
-        let done = done.unwrap();
+            rovelog_export::mcap::write(&log, &all, &options, &provenance, &mut bytes, &mut |_| ()).unwrap();
         let mut found = Vec::new();
-        for message in MessageStream::new(&done.out).unwrap() {
+        for message in MessageStream::new(&bytes).unwrap() {
             let message = message.unwrap();
             let metadata = &message.channel.metadata;
             assert_eq!(metadata["topic"], message.channel.topic);
@@ -359,9 +365,9 @@ fn is_plain(fields: &[Field]) -> bool {
 fn cdr_has_the_values_of_the_bag() {
     let mut compared = 0;
     for (name, log) in bags() {
-        let done = ros2(&log);
+        let (bytes, _) = ros2(&log);
         let mut theirs: BTreeMap<(String, u64), Vec<Vec<u8>>> = BTreeMap::new();
-        for message in MessageStream::new(&done.out).unwrap() {
+        for message in MessageStream::new(&bytes).unwrap() {
             let message = message.unwrap();
             let schema = message.channel.schema.as_ref().unwrap();
             assert_eq!((&*schema.encoding, &*message.channel.message_encoding), ("ros2msg", "cdr"));
@@ -405,7 +411,7 @@ fn truncated_messages_are_rejected() {
         rovelog::from_bytes(bag.finish().unwrap().into_inner().into(), &ReadOptions::default()).unwrap();
     let decoded =
         cut.records(&Select::all()).filter(|record| record.as_ref().unwrap().value().is_ok()).count();
-    let done = ros2(&cut);
+    let (_, done) = ros2(&cut);
     assert_eq!((done.messages, decoded), (1, 1));
     assert!(
         done.losses[0].why.starts_with(&format!("{} records", record.payload.len())),
@@ -417,13 +423,14 @@ fn truncated_messages_are_rejected() {
 #[test]
 fn values_that_cannot_be_represented_are_reported() {
     let of = |name: &str| rovelog::open(rovelog_testing::root().join("corpus/rosbag").join(name)).unwrap();
-    let why =
-        |done: Exported<Vec<u8>>| done.losses.into_iter().map(|loss| loss.why).collect::<Vec<_>>().join(";");
+    let why = |(_, done): (Vec<u8>, Exported)| {
+        done.losses.into_iter().map(|loss| loss.why).collect::<Vec<_>>().join(";")
+    };
     assert!(why(bag2(&of("sum-differs.bag"), &Bag2Options::default()).unwrap()).contains("md5 sum"));
     assert!(bag2(&of("definition-missing.bag"), &Bag2Options::default()).is_err());
     assert!(why(ros2(&of("payload-surplus.bag"))).contains("after the last field"));
     assert!(why(ros2(&of("payload-short.bag"))).contains("cannot be decoded"));
     assert!(why(ros2(&of("types-scalars.bag"))).contains("31 bits"));
-    let done = ros2(&of("types-nested.bag"));
+    let (_, done) = ros2(&of("types-nested.bag"));
     assert!(done.losses.is_empty() && done.notes[0].contains("Header.seq"), "{:?}", done.losses);
 }

@@ -10,8 +10,9 @@ use rovelog_export::{Loss, Provenance};
 
 fn written(log: &AnyLog, options: &McapOptions) -> (Vec<u8>, u64, Vec<Loss>) {
     let provenance = Provenance::new("log").with_sha256("0".repeat(64));
-    let done = write(log, &Select::all(), options, &provenance, Vec::new(), &mut |_| ()).unwrap();
-    (done.out, done.messages, done.losses)
+    let mut out = Vec::new();
+    let done = write(log, &Select::all(), options, &provenance, &mut out, &mut |_| ()).unwrap();
+    (out, done.messages, done.losses)
 }
 
 fn logs() -> Vec<(String, AnyLog)> {

@@ -20,10 +20,14 @@ type Topics = BTreeMap<String, (Option<String>, Vec<(u64, Vec<u8>)>)>;
 fn written(log: &AnyLog, change: impl FnOnce(&mut McapOptions)) -> (Topics, Vec<Loss>, Vec<String>) {
     let mut options = McapOptions::default();
     change(&mut options);
-    let made =
-        || write(log, &Select::all(), &options, &Provenance::new("log"), Vec::new(), &mut |_| ()).unwrap();
-    let written = made();
-    assert_eq!(written.out, made().out, "the same log gives other bytes");
+    let made = || {
+        let mut out = Vec::new();
+        let provenance = Provenance::new("log");
+        let done = write(log, &Select::all(), &options, &provenance, &mut out, &mut |_| ()).unwrap();
+        (out, done)
+    };
+    let (bytes, written) = made();
+    assert_eq!(bytes, made().0, "the same log gives other bytes");
     // If the clock was set during the recording, the UTC times of consecutive messages jump.
     let is_clock_set = match log {
         AnyLog::Rld(reader) => {
@@ -33,7 +37,7 @@ fn written(log: &AnyLog, change: impl FnOnce(&mut McapOptions)) -> (Topics, Vec<
         _ => false,
     };
     let (mut topics, mut last, mut count) = (Topics::new(), 0, 0);
-    for message in MessageStream::new(&written.out).unwrap() {
+    for message in MessageStream::new(&bytes).unwrap() {
         let message = message.unwrap();
         assert!(is_clock_set || message.log_time >= last, "{}", message.channel.topic);
         last = message.log_time;

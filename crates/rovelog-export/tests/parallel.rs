@@ -52,8 +52,9 @@ fn output_does_not_depend_on_the_number_of_threads() {
         let messages = |threads, compression| {
             let mut options = McapOptions::default();
             (options.jobs, options.compression) = (jobs(threads), compression);
-            let written = mcap::write(&log, &Select::all(), &options, &provenance, Vec::new(), &mut |_| ());
-            written.map(|done| (done.out, done.messages, done.losses)).ok()
+            let mut out = Vec::new();
+            let written = mcap::write(&log, &Select::all(), &options, &provenance, &mut out, &mut |_| ());
+            written.map(|done| (out, done.messages, done.losses)).ok()
         };
         for compression in [McapCompression::None, McapCompression::Lz4, McapCompression::default()] {
             assert_eq!(messages(1, compression), messages(3, compression), "{name}");
@@ -88,8 +89,8 @@ fn compressed_files_have_the_same_messages() {
         let mut options = McapOptions::default();
         options.compression = compression;
         let provenance = Provenance::new("log");
-        let written = mcap::write(&log, &Select::all(), &options, &provenance, Vec::new(), &mut |_| ());
-        let bytes = written.unwrap().out;
+        let mut bytes = Vec::new();
+        mcap::write(&log, &Select::all(), &options, &provenance, &mut bytes, &mut |_| ()).unwrap();
         let found = ::mcap::MessageStream::new(&bytes).unwrap();
         found
             .map(|message| message.map(|m| (m.channel.id, m.log_time, m.data.into_owned())).unwrap())

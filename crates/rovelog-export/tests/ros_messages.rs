@@ -10,15 +10,19 @@ use rovelog_export::bag2::{self, Bag2Options};
 use rovelog_export::mcap::{self as to_mcap, McapOptions, RosForm};
 use rovelog_export::{Exported, Provenance};
 
-fn bag2(log: &AnyLog) -> Exported<Vec<u8>> {
-    bag2::write(log, &Select::all(), &Bag2Options::default(), Vec::new(), &mut |_| ()).unwrap()
+fn bag2(log: &AnyLog) -> (Vec<u8>, Exported) {
+    let mut out = Vec::new();
+    let done = bag2::write(log, &Select::all(), &Bag2Options::default(), &mut out, &mut |_| ()).unwrap();
+    (out, done)
 }
 
-fn ros2(log: &AnyLog) -> Exported<Vec<u8>> {
+fn ros2(log: &AnyLog) -> (Vec<u8>, Exported) {
     let mut options = McapOptions::default();
     options.ros = RosForm::Ros2;
     let provenance = Provenance::new("log");
-    to_mcap::write(log, &Select::all(), &options, &provenance, Vec::new(), &mut |_| ()).unwrap()
+    let mut out = Vec::new();
+    let done = to_mcap::write(log, &Select::all(), &options, &provenance, &mut out, &mut |_| ()).unwrap();
+    (out, done)
 }
 
 fn open(bytes: Vec<u8>) -> Option<AnyLog> {
@@ -50,9 +54,9 @@ fn every_message_fits_its_definition() {
         );
         for rovelog_testing::Log { name, bytes, .. } in logs {
             let Ok(log) = rovelog::from_bytes(bytes, &ReadOptions::default()) else { continue };
-            let done = bag2(&log);
+            let (bytes, done) = bag2(&log);
             let mut counts = BTreeMap::new();
-            let bag = open(done.out).unwrap();
+            let bag = open(bytes).unwrap();
             let AnyLog::Rosbag(reader) = &bag else { panic!("{name}: a bag") };
             for record in reader.records(&Select::all()) {
                 let record = record.unwrap();
@@ -69,8 +73,8 @@ fn every_message_fits_its_definition() {
                 compared += 1;
             }
             assert_eq!(counts.values().sum::<u64>(), done.messages, "{name}");
-            let done = ros2(&log);
-            for message in MessageStream::new(&done.out).unwrap() {
+            let (bytes, done) = ros2(&log);
+            for message in MessageStream::new(&bytes).unwrap() {
                 let topic = &message.unwrap().channel.topic;
                 *counts.get_mut(topic).unwrap() -= 1;
             }
@@ -88,7 +92,7 @@ fn every_message_fits_its_definition() {
 fn console_messages_become_rosout() {
     let log = corpus("ulog/texts-of-all-levels.ulg");
     let AnyLog::Ulog(reader) = &log else { panic!("a ULog") };
-    let bag = open(bag2(&log).out).unwrap();
+    let bag = open(bag2(&log).0).unwrap();
     let found: Vec<_> = values(&bag, "/rosout")
         .iter()
         .map(|value| {
@@ -121,7 +125,7 @@ fn console_messages_become_rosout() {
 fn flights_have_the_axes_of_ros() {
     let Some(real) = rovelog_testing::real("ulog") else { return };
     let log = open(std::fs::read(real.join("sample_log_small.ulg")).unwrap()).unwrap();
-    let bag = open(bag2(&log).out).unwrap();
+    let bag = open(bag2(&log).0).unwrap();
     let imu = values(&bag, "/imu/data");
     let mean = imu.iter().map(|imu| number(imu, "linear_acceleration.z")).sum::<f64>() / imu.len() as f64;
     assert!((9.0..10.5).contains(&mean), "{mean}");
@@ -136,7 +140,7 @@ fn flights_have_the_axes_of_ros() {
 
 #[test]
 fn sensors_of_vel_logs_become_standard_messages() {
-    let bag = open(bag2(&corpus("vel/all-kinds.vel")).out).unwrap();
+    let bag = open(bag2(&corpus("vel/all-kinds.vel")).0).unwrap();
     let mut topics: Vec<_> =
         bag.topics().iter().map(|topic| (topic.name.as_str(), topic.type_name.as_str())).collect();
     topics.sort_unstable();

@@ -456,7 +456,7 @@ fn the_dialect_of_pyulog_has_its_columns_and_numbers() {
     for (i, byte) in ["0", "1", "2", "65", "-103", "-1"].into_iter().enumerate() {
         assert_eq!(lines[1 + i], format!("{},{byte},0,{byte}", 1_000_000 + 10_000 * i));
     }
-    options.delimiter = b';';
+    options.delimiter = Some(b';');
     let text = String::from_utf8(written(&log, Kind::Csv, &options, &Select::all()).0.remove(0)).unwrap();
     assert!(text.contains(';') && !text.contains(','), "{text}");
 }

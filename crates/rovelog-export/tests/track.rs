@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rovelog::{Clock, Timestamp, UtcOffset};
 use rovelog_export::track::{
     self, Altitude, Fix, Format, Line, LineBuilder, Mark, MarkKind, Phase, Tally, Track, TrackOptions,
-    TrackPoint, WriteError, WriteOptions,
+    TrackPoint, WriteError,
 };
 use rovelog_testing::root;
 use roxmltree::{Document, Node};
@@ -27,7 +27,7 @@ fn case(name: &str) -> (Track, Tally) {
 
 fn text_with(track: &Track, format: Format, altitude: Altitude) -> String {
     let mut bytes = Vec::new();
-    track::write(track, format, &WriteOptions::default().with_altitude(altitude), &mut bytes).unwrap();
+    track::write(track, format, altitude, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -138,8 +138,7 @@ fn kml_heights_have_the_requested_reference() {
     assert!(clamp.contains("<tessellate>1</tessellate><altitudeMode>clampToGround</altitudeMode>"));
     assert!(!clamp.contains("absolute"));
     for format in [Format::Gpx, Format::GeoJson] {
-        let options = WriteOptions::default().with_altitude(Altitude::Clamp);
-        let refused = track::write(&track, format, &options, Vec::new());
+        let refused = track::write(&track, format, Altitude::Clamp, Vec::new());
         assert!(matches!(refused, Err(WriteError::Altitude(_))));
     }
     // A point with an unknown height must not be written with a height of zero meters.
@@ -215,7 +214,7 @@ fn without_utc_there_are_no_times() {
 fn one_point_is_a_point_and_none_is_an_error() {
     let mut track = Track::default();
     for format in Format::ALL {
-        let refused = track::write(&track, format, &WriteOptions::default(), Vec::new());
+        let refused = track::write(&track, format, Altitude::default(), Vec::new());
         assert!(matches!(refused, Err(WriteError::Empty)));
     }
     track.lines = vec![line(&[point(1.0, -0.000_000_01, 5e-8, -0.000_1)])];

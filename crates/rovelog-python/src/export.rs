@@ -69,7 +69,7 @@ impl Options {
         let mut options = TableOptions::default();
         (options.flatten, options.blobs) = (self.flatten, self.blobs);
         options.spark = self.profile.as_deref() == Some("spark");
-        options.delimiter = u8::try_from(self.delimiter).unwrap_or(options.delimiter);
+        options.delimiter = u8::try_from(self.delimiter).ok();
         if self.names == "dot" {
             options.names = Names::Dot;
         }
@@ -208,22 +208,20 @@ pub(crate) fn export_records(
     let to_mcap = if kind == Kind::Ndjson { McapOptions::default() } else { options.mcap(py)? };
     output::write(py, reader, &out, |signals| {
         let mut file = output::create(&out, signals)?;
-        let (records, losses) = match kind {
+        let done = match kind {
             Kind::Mcap => {
                 let provenance = provenance(reader, true)?;
-                let done = mcap::write(log, &select, &to_mcap, &provenance, &mut file, &mut |_| ())?;
-                (done.messages, done.losses)
+                mcap::write(log, &select, &to_mcap, &provenance, &mut file, &mut |_| ())?
             }
             Kind::Bag2 => {
                 let to_bag = options.bag2(to_mcap.velodyne.clone());
-                let done = bag2::write(log, &select, &to_bag, &mut file, &mut |_| ())?;
-                (done.messages, done.losses)
+                bag2::write(log, &select, &to_bag, &mut file, &mut |_| ())?
             }
             // The only remaining output format is NDJSON.
             _ => ndjson::write(&***log, &select, Jobs::all(), &mut file, &mut |_| ())?,
         };
         file.flush()?;
-        Ok((records, lost_rows(losses)))
+        Ok((done.messages, lost_rows(done.losses)))
     })
 }
 
@@ -241,8 +239,9 @@ pub(crate) fn export_logger_csv(
     let log = rld(py, reader)?;
     let style = if dates { CsvStyle::Dates } else { CsvStyle::Nanoseconds };
     output::write(py, reader, &out, |signals| {
-        let mut written = logger_csv::write(log, style, output::create(&out, signals)?)?;
-        written.out.flush()?;
+        let mut file = output::create(&out, signals)?;
+        let written = logger_csv::write(log, style, &mut file)?;
+        file.flush()?;
         Ok((written.messages, lost_rows(written.losses)))
     })
 }

@@ -73,7 +73,7 @@ pub fn answer(explore: &Explore, request: &str) -> Result<Reply, String> {
         "records" => {
             let select = Select::topic(&topic()?.name);
             let written = ndjson::write(log, &select, Jobs::ONE, &mut bytes, &mut |_| ());
-            missing.extend(written.map_err(exported)?.1.iter().map(describe_loss));
+            missing.extend(written.map_err(exported)?.losses.iter().map(describe_loss));
             "application/x-ndjson"
         }
         "csv" => {

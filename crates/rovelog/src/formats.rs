@@ -47,21 +47,12 @@ macro_rules! formats {
         $( #[cfg(feature = $feature)] <$krate::$format as Format>::INFO, )*
     ];
 
-    /// Opens a log as the given format, even if its magic number does not match. `format` is a
-    /// format id.
+    /// Opens a log as the given format together with its companion files, even if its magic number
+    /// does not match. `format` is a format id.
     ///
     /// # Errors
     /// Returns an error if the format is not built in, or if its reader returns an error.
-    pub(crate) fn from_known(format: &str, bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
-        match format {
-            $( #[cfg(feature = $feature)]
-               $feature => <$krate::$format as Format>::open(bytes, options).map(AnyLog::$variant), )*
-            _ => Err(not_built_in_error(format)),
-        }
-    }
-
-    /// Opens a log of a known format together with its companion files.
-    pub(crate) fn from_files_as(
+    pub(crate) fn open_known(
         format: &str,
         bytes: Bytes,
         companions: Vec<Companion>,

@@ -121,7 +121,6 @@ mod magic;
 #[cfg(feature = "mmap")]
 mod mmap;
 mod open;
-mod options;
 #[cfg(feature = "compressed")]
 mod packed;
 mod watch;
@@ -139,7 +138,6 @@ pub use open::{
     companions, companions_among, from_bytes, from_bytes_as, from_files, open, open_as, open_stream,
     open_stream_as, open_watched, open_with, outline,
 };
-pub use options::{AnyFormat, options};
 pub use watch::Watch;
 
 pub use rovelog_core as core;

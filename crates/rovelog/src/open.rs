@@ -17,7 +17,7 @@ use rovelog_core::{Bytes, Error, ErrorKind, FormatInfo, LogStream, ReadOptions, 
 use crate::archive::{self, Archive, Member, archive_at, member_at};
 use crate::detect::{built_in, only_zeros};
 use crate::file::{SUFFIXES, head, load};
-use crate::formats::{from_files_as, from_known, outline_known, stream_known};
+use crate::formats::{open_known, outline_known, stream_known};
 #[cfg(feature = "compressed")]
 use crate::packed;
 use crate::{AnyLog, FORMATS, Watch};
@@ -118,18 +118,12 @@ fn open_member(
             let bytes = archive.read(&path, &options.limits)?.bytes;
             Ok((path.rsplit('/').next().unwrap_or_default().to_owned(), bytes))
         };
-        match companions.into_iter().map(companion).collect::<Result<Vec<_>>>()? {
-            companions if companions.is_empty() => from_known(format, bytes, options),
-            companions => from_files_as(format, bytes, companions, options),
-        }
+        let companions = companions.into_iter().map(companion).collect::<Result<Vec<_>>>()?;
+        open_known(format, bytes, companions, options)
     };
     let mut options = options.clone();
     options.packing = member.packing;
-    let bytes = member.bytes;
-    match identify_all(&bytes, format)? {
-        FileKind::Log(format) => open(format, bytes, &options),
-        FileKind::Packed(compression) => open_packed(compression, &bytes, format, &options, open),
-    }
+    open_bytes(member.bytes, format, &options, open)
 }
 
 /// Returns the paths of the companion files that [`open_with`] loads together with the log at
@@ -188,7 +182,7 @@ fn companion_names(format: &str, name: &str, exists: &dyn Fn(&str) -> bool) -> V
 }
 
 /// Returns the name of a file without the suffix of a compression.
-fn plain_name(name: &str) -> &str {
+pub(crate) fn plain_name(name: &str) -> &str {
     SUFFIXES.iter().rev().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
@@ -231,20 +225,15 @@ fn with_companions(
     options: &ReadOptions,
     watch: &mut Watch,
 ) -> Result<AnyLog> {
-    let (Some(name), false) = (path.file_name().and_then(|name| name.to_str()), options.alone) else {
-        return from_known(format, bytes, options);
-    };
-    let files = companion_files(format, path, name);
-    if files.is_empty() {
-        return from_known(format, bytes, options);
-    }
+    let name = path.file_name().and_then(|name| name.to_str()).filter(|_| !options.alone);
+    let files = name.map_or_else(Vec::new, |name| companion_files(format, path, name));
     let mut companions = Vec::with_capacity(files.len());
     for CompanionFile { name, path } in files {
         let loaded = load(&path, |_| Ok(()), watch).map(|((), bytes)| bytes);
         let bytes = companion(&path.file_name().unwrap_or_default().to_string_lossy(), loaded, options)?;
         companions.push((name, bytes));
     }
-    from_files_as(format, bytes, companions, options)
+    open_known(format, bytes, companions, options)
 }
 
 /// Fetches the byte ranges of a remote file that are needed for the summary of its log. These are
@@ -296,11 +285,9 @@ pub fn from_bytes_as<'a>(
         let name = archive.single_log(None)?;
         return open_member(&archive, name, archive.read(name, &options.limits)?, format, options);
     }
-    match identify_all(&bytes, format)? {
-        FileKind::Log(format) => from_known(format, bytes, options),
-        #[cfg(feature = "compressed")]
-        FileKind::Packed(compression) => open_packed(compression, &bytes, format, options, from_known),
-    }
+    open_bytes(bytes, format, options, |format, bytes, options| {
+        open_known(format, bytes, Vec::new(), options)
+    })
 }
 
 /// Opens a log that is in memory, together with its companion files, such as the other parts of a
@@ -318,7 +305,7 @@ pub fn from_files(files: Vec<(String, Bytes)>, options: &ReadOptions) -> Result<
         Ok((plain_name(&name).to_owned(), companion(&name, Ok(bytes), options)?))
     };
     let mut others = files.map(read).collect::<Result<Vec<_>>>()?;
-    let mut open = |format: &str, bytes, options: &ReadOptions| {
+    let open = |format: &str, bytes, options: &ReadOptions| {
         let place =
             |others: &[(String, Bytes)], name: &str| others.iter().position(|(other, _)| other == name);
         let names = companion_names(format, &name, &|name| place(&others, name).is_some());
@@ -327,14 +314,10 @@ pub fn from_files(files: Vec<(String, Bytes)>, options: &ReadOptions) -> Result<
         let ordered: Vec<_> = ordered.collect();
         match others.first() {
             Some((other, _)) => Err(invalid(format!("file {other} does not belong to the log {name}"))),
-            None => from_files_as(format, bytes, ordered, options),
+            None => open_known(format, bytes, ordered, options),
         }
     };
-    match identify_all(&bytes, None)? {
-        FileKind::Log(format) => open(format, bytes, options),
-        #[cfg(feature = "compressed")]
-        FileKind::Packed(compression) => open_packed(compression, &bytes, None, options, open),
-    }
+    open_bytes(bytes, None, options, open)
 }
 
 /// Opens a stream of records from a pipe. The pipe is read once with bounded memory, and records
@@ -387,12 +370,22 @@ fn identify<'a>(head: &[u8], format: Option<&'a str>) -> Result<FileKind<'a>> {
     format.map_or_else(|| built_in(head), Ok).map(FileKind::Log)
 }
 
-/// Returns the kind of a file from its complete bytes. A file that contains only zeros has an error
-/// of its own.
-fn identify_all<'a>(bytes: &[u8], format: Option<&'a str>) -> Result<FileKind<'a>> {
+/// Opens the log in the complete bytes of a file by calling `open` with its decompressed content. A
+/// file that contains only zeros has an error of its own.
+fn open_bytes(
+    bytes: Bytes,
+    format: Option<&str>,
+    options: &ReadOptions,
+    open: impl FnOnce(&str, Bytes, &ReadOptions) -> Result<AnyLog>,
+) -> Result<AnyLog> {
     let kind = identify(&bytes[..bytes.len().min(SEARCH_LEN)], format);
     let is_zero = kind.is_err() && !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0);
-    if is_zero { Err(only_zeros()) } else { kind }
+    let kind = if is_zero { Err(only_zeros()) } else { kind };
+    match kind? {
+        FileKind::Log(format) => open(format, bytes, options),
+        #[cfg(feature = "compressed")]
+        FileKind::Packed(compression) => open_packed(compression, &bytes, format, options, open),
+    }
 }
 
 /// Maximum size in bytes of a compressed file that is always decompressed completely, even if its

@@ -109,7 +109,7 @@ pub(crate) fn check_exports(log: &AnyLog) {
 /// Checks that each line of NDJSON contains the offset of a record and its value as JSON.
 fn check_ndjson(log: &AnyLog) {
     let mut out = Vec::new();
-    let (written, losses) = ndjson::write(&**log, &Select::all(), Jobs::ONE, &mut out, &mut |_| ())
+    let done = ndjson::write(&**log, &Select::all(), Jobs::ONE, &mut out, &mut |_| ())
         .expect("writing to memory succeeds");
     let text = String::from_utf8(out).expect("JSON is text");
     let mut lines = text.lines();
@@ -132,8 +132,8 @@ fn check_ndjson(log: &AnyLog) {
         );
     }
     assert!(lines.next().is_none(), "more lines than records");
-    assert_eq!(written + undecodable, log.info().records);
-    assert_eq!(losses.is_empty(), undecodable == 0, "{losses:?}");
+    assert_eq!(done.messages + undecodable, log.info().records);
+    assert_eq!(done.losses.is_empty(), undecodable == 0, "{:?}", done.losses);
 }
 
 /// Checks the CSV and Parquet files of every topic that has columns.
@@ -213,9 +213,10 @@ fn check_mcap(log: &AnyLog) {
     // record.
     (options.jobs, options.typed) = (Jobs::ONE, !is_bag);
     let provenance = Provenance::new("log");
-    let exported = mcap::write(log, &Select::all(), &options, &provenance, Vec::new(), &mut |_| ())
+    let mut out = Vec::new();
+    let exported = mcap::write(log, &Select::all(), &options, &provenance, &mut out, &mut |_| ())
         .expect("writing to memory succeeds");
-    let messages = ::mcap::MessageStream::new(&exported.out).expect("an MCAP file");
+    let messages = ::mcap::MessageStream::new(&out).expect("an MCAP file");
     let messages: Vec<_> = messages.map(|message| message.expect("a message")).collect();
     assert_eq!(messages.len() as u64, exported.messages);
     if is_bag && exported.losses.is_empty() {

@@ -45,12 +45,7 @@ struct ReindexArgs {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    match &args.command {
-        Command::Reindex(args) => reindex(args, context),
-    }
-}
-
-fn reindex(args: &ReindexArgs, context: &Context) -> Outcome {
+    let Command::Reindex(args) = &args.command;
     context.format(&[Format::Text])?;
     let input = args.log.input()?;
     let example = input.name_for("indexed");

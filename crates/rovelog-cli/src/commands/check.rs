@@ -101,9 +101,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         match format {
             Format::Json => out.document(&Document::new(&name, &survey, &times))?,
             Format::Ndjson => out.document_line(&Document::new(&name, &survey, &times))?,
-            Format::Csv => {
-                out.csv(PROBLEM, survey.diagnostics.list().iter().map(ProblemDoc::new))?;
-            }
+            Format::Csv => out.csv(PROBLEM, survey.diagnostics.list().iter().map(ProblemDoc::new))?,
             _ => text(&mut out, input, &survey, &times, context)?,
         }
         out.flush()?;

@@ -9,7 +9,7 @@ use crate::context::{Context, Format};
 use crate::failure::{Outcome, Status};
 use crate::input::{Input, LogArgs};
 use crate::machine::Count;
-use crate::table::{Align, Table};
+use crate::table::Table;
 use crate::text::size;
 
 const MORE: &str = "\
@@ -72,18 +72,10 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
             out.document(&Document { schema: "rovelog.du/2", file, size, usage: docs.collect() })?;
         }
         Format::Ndjson => docs.into_iter().try_for_each(|doc| out.line(&doc))?,
-        Format::Csv => {
-            out.csv(["kind", "topic", "count", "bytes"], docs)?;
-        }
+        Format::Csv => out.csv(["kind", "topic", "count", "bytes"], docs)?,
         _ => {
             let whole = log.info().size.max(1);
-            let mut table = Table::new(&[
-                ("KIND", Align::Left),
-                ("TOPIC", Align::Left),
-                ("COUNT", Align::Right),
-                ("BYTES", Align::Right),
-                ("SHARE", Align::Right),
-            ]);
+            let mut table = Table::default().left(["KIND", "TOPIC"]).right(["COUNT", "BYTES", "SHARE"]);
             for found in &usage {
                 table.row([
                     found.kind.to_owned(),

@@ -13,7 +13,6 @@ use crate::failure::{Failure, Outcome, Status};
 use crate::input::LogArg;
 use crate::machine::{Count, ProblemDoc};
 use crate::output::Out;
-use crate::table::Align::{Left, Right};
 use crate::table::Table;
 use crate::text::escape;
 use crate::times::Times;
@@ -113,8 +112,8 @@ fn text(out: &mut Out, log: &AnyLog, found: &Structure, times: &Times, at: u64) 
     let (size, Region { kind, range, .. }) = (log.info().size, &found.region);
     writeln!(out, "byte {at} (0x{at:x}) of {size} is in: {kind}, bytes {}..{}\n", range.start, range.end)?;
     let offset = |range: &Range<u64>, marked| format!("{}{}", if marked { "> " } else { "" }, range.start);
-    let columns = [("offset", Right), ("length", Right), ("record", Left), ("topic", Left), ("time", Right)];
-    let mut table = Table::new(&columns);
+    let table = Table::default().right(["offset", "length"]).left(["record", "topic"]);
+    let mut table = table.right(["time"]);
     for region in regions(found) {
         let (topic, range) = (topic(log, region).unwrap_or_default().to_owned(), &region.range);
         let time = region.time.map_or_else(String::new, |time| times.brief(time));
@@ -128,7 +127,7 @@ fn text(out: &mut Out, log: &AnyLog, found: &Structure, times: &Times, at: u64) 
     }
     table.write(out)?;
     writeln!(out)?;
-    let mut table = Table::new(&[("offset", Right), ("length", Right), ("field", Left), ("value", Left)]);
+    let mut table = Table::default().right(["offset", "length"]).left(["field", "value"]);
     for (index, field) in found.fields.iter().enumerate() {
         let is_structure = field.value.is_empty() && !field.section.is_empty();
         let value = if is_structure { format!("§ {}", field.section) } else { field.value.clone() };

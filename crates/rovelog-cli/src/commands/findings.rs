@@ -2,7 +2,6 @@
 
 use std::io::Write as _;
 
-use rovelog::Timestamp;
 use rovelog_export::findings::{Evidence, Finding, Severity, findings};
 use serde::Serialize;
 
@@ -96,14 +95,9 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     Ok(context.notices.end_of_log(log.as_log(), &input.path))
 }
 
-/// Converts nanoseconds of the log's clock to a timestamp.
-fn timestamp(nanos: i64, times: &Times) -> Timestamp {
-    Timestamp::new(nanos, times.clock())
-}
-
 fn doc<'a>(finding: &'a Finding, times: &Times) -> FindingDoc<'a> {
-    let t_ns = |nanos: i64| times.t_ns(Some(timestamp(nanos, times))).map(|nanos| nanos.to_string());
-    let time = |nanos: i64| times.machine(Some(timestamp(nanos, times)));
+    let t_ns = |nanos: i64| times.t_ns(Some(times.at(nanos))).map(|nanos| nanos.to_string());
+    let time = |nanos: i64| times.machine(Some(times.at(nanos)));
     let evidence = |evidence: &'a Evidence| EvidenceDoc {
         signal: &evidence.signal,
         time: evidence.time.and_then(time),
@@ -127,10 +121,8 @@ fn doc<'a>(finding: &'a Finding, times: &Times) -> FindingDoc<'a> {
 ///
 /// `114.653  +00:01:07.8  high    attitude-failure  The roll angle exceeded 60° for 0.4 s ...`
 fn write_text(out: &mut Out, finding: &Finding, times: &Times) -> std::io::Result<()> {
-    let start = timestamp(finding.start, times);
-    let mut time = String::new();
-    times.push_text(Some(start), &mut time);
-    let since = times.since_start(start).unwrap_or_else(|| "-".to_owned());
+    let start = Some(times.at(finding.start));
+    let (time, since) = (times.aligned(start), times.since_start(start));
     let padded = format!("{:6}", finding.severity.name());
     let severity = match finding.severity {
         Severity::High => out.paint.red(&padded),

@@ -12,7 +12,7 @@ use crate::context::{Context, Format, Global};
 use crate::failure::{Failure, Outcome, Status};
 use crate::interpreter::{INTERPRETER, this_program};
 use crate::machine::Count;
-use crate::text::{count, escape, parse_size, size};
+use crate::text::{count, counts, escape, parse_size, size};
 
 const MORE: &str = "\
 A lake is a folder of Parquet files, which DuckDB, Polars, Spark and pandas can read. It has one \
@@ -258,19 +258,13 @@ fn summarize(done: &Ingested, context: &Context) {
     for split in &done.splits {
         context.note(&escape(&split.to_string()));
     }
-    let mut said = Vec::new();
-    for (number, what) in [
+    let logs = counts(&[
         (done.ok, "added"),
         (done.partial, "added in part"),
         (done.failed, "not added"),
         (done.known, "already in the lake"),
         (done.same, "with the same content as another log"),
-    ] {
-        if number > 0 {
-            said.push(format!("{number} {what}"));
-        }
-    }
-    let logs = said.join(", ");
+    ]);
     if done.is_nothing() {
         context.note(&format!("nothing to do: {logs}"));
     } else {

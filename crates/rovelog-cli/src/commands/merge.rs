@@ -10,8 +10,7 @@ use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;
-use crate::machine::Count;
-use crate::machine::DetailsDoc;
+use crate::machine::{Count, DetailsDoc};
 use crate::text::{count, wrote};
 use crate::times::TimeBase;
 

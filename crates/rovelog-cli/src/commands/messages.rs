@@ -155,19 +155,14 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         Format::Csv => {
             let cells = |folded: &Folded| {
                 let Line { t_ns, level, source, text, .. } = machine(folded, &times, args.fold);
-                let mut time = String::new();
-                times.push_csv(folded.first.time, &mut time);
+                let time = times.csv(folded.first.time);
                 let source = source.unwrap_or_default().to_owned();
                 [time, t_ns.unwrap_or_default(), level.to_owned(), source, text.to_owned()]
             };
             if args.fold {
                 let head = ["time", "t_ns", "level", "source", "text", "count", "last_t_ns"];
-                let rows = texts.map(|folded| {
-                    let [time, t_ns, level, source, text] = cells(&folded);
-                    let last = machine(&folded, &times, true).last_t_ns.unwrap_or_default();
-                    [time, t_ns, level, source, text, folded.count.to_string(), last]
-                });
-                out.csv(head, rows)?;
+                let last = |folded: &Folded| machine(folded, &times, true).last_t_ns;
+                out.csv(head, texts.map(|folded| (cells(&folded), folded.count, last(&folded))))?;
             } else {
                 out.csv(["time", "t_ns", "level", "source", "text"], texts.map(|folded| cells(&folded)))?;
             }
@@ -198,13 +193,12 @@ fn machine<'a>(folded: &'a Folded, times: &Times, is_folded: bool) -> Line<'a> {
 /// `2026-05-20T12:01:05.346000Z  +00:02:33.2  ERROR   [sensors] no barometer found`
 fn write_text(out: &mut Out, folded: &Folded, times: &Times, context: &Context) -> std::io::Result<()> {
     let text = &folded.first;
-    let mut time = String::new();
-    times.push_text(text.time, &mut time);
+    let mut time = times.aligned(text.time);
     let epoch = |time: Timestamp| times.epoch(time).filter(|_| context.global.verbose);
     if let Some(epoch) = text.time.and_then(epoch) {
         time = format!("{time}  {epoch}");
     }
-    let since = text.time.and_then(|time| times.since_start(time)).unwrap_or_else(|| "-".to_owned());
+    let since = times.since_start(text.time);
     let level = format!("{:6}", SHORT[usize::from(text.level.min(7))]);
     let level = match text.level {
         0..=3 => out.paint.red(&level),
@@ -217,7 +211,7 @@ fn write_text(out: &mut Out, folded: &Folded, times: &Times, context: &Context) 
     let lines: Vec<_> = text.text.trim_end().lines().map(escape).collect();
     write!(out, "{time}  {since}  {level}  {source}{}", lines.join("\n    "))?;
     if folded.count > 1 {
-        let last = folded.last.and_then(|time| times.since_start(time)).unwrap_or_else(|| "-".to_owned());
+        let last = times.since_start(folded.last);
         write!(out, "  ({} times, last at {last})", folded.count)?;
     }
     writeln!(out)

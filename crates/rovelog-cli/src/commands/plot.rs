@@ -321,7 +321,7 @@ fn one(
     };
     plot.title = input.title();
     if !plot.shows_frequencies() {
-        let clock = times.clock();
+        let clock = times.clock;
         plot.time_label = match times.base {
             TimeBase::Relative if Some(*start) == times.start => {
                 "seconds since the start of the log".to_owned()

@@ -11,8 +11,7 @@ use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::LogArg;
-use crate::machine::Count;
-use crate::machine::DetailsDoc;
+use crate::machine::{Count, DetailsDoc};
 use crate::notices::Notices;
 use crate::text::{count, wrote};
 use crate::times::Times;
@@ -135,16 +134,16 @@ fn print_result(report: &Recovery, written: Option<&Path>, notices: &Notices) {
         }
     }
     notices.left_out(&report.left_out);
-    let ranges = count(report.lost.len() as u64, "range");
+    let ranges = match report.lost.len() {
+        0 => String::new(),
+        ranges => format!(" in {}", count(ranges, "range")),
+    };
     let mut text = format!(
-        "kept {} ({}), lost {} in {ranges}",
+        "kept {} ({}), lost {}{ranges}",
         count(report.records, "record"),
         count(report.kept_bytes, "byte"),
         count(report.lost_bytes(), "byte"),
     );
-    if report.lost.is_empty() {
-        text.truncate(text.len() - " in ".len() - ranges.len());
-    }
     if report.missing_records > 0 {
         let (records, missing) = (count(report.missing_records, "record"), report.missing_records);
         let are = if missing == 1 { "is" } else { "are" };

@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         is_file: args.output.path().is_some_and(html),
         extension: Some("html"),
         folder: Some("-o reports/".to_owned()),
-        out: args.output.args(),
+        out: args.output.out,
     };
     let write = |input: &Input, path: Option<&Path>| {
         if let Some(path) = path.filter(|path| !html(path)) {
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
         write(args, input, path, context)
     };
-    outputs.read_parallel(args.logs.paths(), context, context.jobs(), write, |input, _, written| {
+    outputs.read_parallel(&args.logs.files, context, write, |input, written| {
         if let Some(path) = written.path {
             context.note(&format!("wrote {}", path.display()));
         }
@@ -90,8 +90,7 @@ fn write(args: &Args, input: &Input, path: Option<&Path>, context: &Context) -> 
     options.redact = args.redact;
     options.theme = args.theme;
     options.jobs = context.jobs();
-    let mut out =
-        Destination::create(path, "report.html", &input.files(context), args.output.args(), context)?;
+    let mut out = Destination::create(path, "report.html", &input.files(context), args.output.out, context)?;
     report::write(&log, &provenance, &options, &mut out)
         .map_err(|error| Failure::from(error).at(&input.path))?;
     // Some values turn out to be lost only while the report reads the columns. The list of losses

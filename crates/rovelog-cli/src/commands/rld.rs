@@ -3,8 +3,8 @@
 use std::io::{Read, Write as _};
 use std::path::PathBuf;
 
+use rovelog::rld_format::RldReader;
 use rovelog::rld_format::csv::{self, CsvStyle};
-use rovelog::rld_format::{RldError, RldReader};
 use rovelog::{AnyLog, Error};
 
 use crate::context::{Context, Format};
@@ -86,17 +86,12 @@ fn open(input: &Input, context: &Context) -> Result<RldReader, Failure> {
     }
 }
 
-fn failed(error: RldError) -> Failure {
-    Failure::from(Error::from(error))
-}
-
 fn to_csv(args: &CsvArgs, context: &Context) -> Outcome {
     let input = args.log.input()?;
     let mut out = args.output.create("log.csv", &input.files(context), context)?;
     let log = open(&input, context)?;
-    let here = |error| failed(error).at(&input.path);
-    let written =
-        log.write_logger_csv(CsvStyle::default(), context.progress.counting(&mut out)).map_err(here)?;
+    let written = log.write_logger_csv(CsvStyle::default(), context.progress.counting(&mut out));
+    let written = written.map_err(|error| Failure::from(error).at(&input.path))?;
     out.finish()?;
     for why in &written.lost {
         context.notices.warn("data that rld import cannot restore", why);
@@ -114,7 +109,7 @@ fn import(args: &ImportArgs, context: &Context) -> Outcome {
         let file = std::fs::File::open(&input.path);
         Box::new(file.map_err(|error| Failure::from(Error::io("rovelog", error)).at(&input.path))?)
     };
-    let imported = csv::import(table, args.zone).map_err(|error| failed(error).at(&input.path))?;
+    let imported = csv::import(table, args.zone).map_err(|error| Failure::from(error).at(&input.path))?;
     out.write_all(&imported.bytes)?;
     let written = out.finish()?;
     imported.remarks.iter().for_each(|remark| context.note(remark));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use rovelog::{AnyLog, Field, Schema, Topic};
+use rovelog::{AnyLog, Field, FieldType, Schema, Topic};
 use serde::Serialize;
 
 use crate::context::{Context, Format};
@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, logs_and_names};
 use crate::output::Out;
 use crate::select::unknown_topic;
-use crate::table::{Align, Table};
+use crate::table::Table;
 use crate::text::{escape, natural};
 
 const MORE: &str = "\
@@ -119,7 +119,7 @@ fn one(raw: bool, topics: &[String], input: &Input, format: Format, context: &Co
         }
         Format::Csv => {
             let rows = kinds.iter().flat_map(|kind| {
-                rows(kind.schema).into_iter().map(|[name, ty, source, unit, values]| {
+                kind.schema.map(rows).into_iter().flatten().map(|[name, ty, source, unit, values]| {
                     [kind.name.to_owned(), name, ty, source, unit, values]
                 })
             });
@@ -170,23 +170,17 @@ fn text(out: &mut Out, kinds: &[Kind<'_>]) -> Result<(), Failure> {
         }
         let topics: Vec<_> = kind.topics.iter().map(|topic| escape(&topic.name)).collect();
         writeln!(out, "{}  ({})", out.paint.bold(&escape(kind.name)), topics.join(", "))?;
-        if kind.schema.is_none() {
+        let Some(schema) = kind.schema else {
             writeln!(out, "cannot be decoded; `rovelog check` shows the reason")?;
             continue;
-        }
-        let rows = rows(kind.schema);
-        let mut columns = vec![
-            ("FIELD", Align::Left),
-            ("TYPE", Align::Left),
-            ("LOGGED AS", Align::Left),
-            ("UNIT", Align::Left),
-        ];
-        if rows.iter().any(|row| !row[4].is_empty()) {
-            columns.push(("VALUES", Align::Left));
-        }
-        let mut table = Table::new(&columns);
+        };
+        let rows = rows(schema);
+        let has_values = rows.iter().any(|row| !row[4].is_empty());
+        let columns = if has_values { 5 } else { 4 };
+        let names = ["FIELD", "TYPE", "LOGGED AS", "UNIT", "VALUES"];
+        let mut table = Table::default().left(names.into_iter().take(columns));
         for row in rows {
-            table.row(row.into_iter().take(columns.len()));
+            table.row(row.into_iter().take(columns));
         }
         table.write(out)?;
     }
@@ -195,7 +189,7 @@ fn text(out: &mut Out, kinds: &[Kind<'_>]) -> Result<(), Failure> {
 
 /// Returns a table row for each field, including nested fields. The cells are the name, the type,
 /// the type as written in the log, the unit, and the names of enumeration values.
-fn rows(schema: Option<&Schema>) -> Vec<[String; 5]> {
+fn rows(schema: &Schema) -> Vec<[String; 5]> {
     fn add(path: &str, schema: &Schema, rows: &mut Vec<[String; 5]>) {
         for field in &schema.fields {
             let name = format!("{path}{}", field.name);
@@ -205,19 +199,13 @@ fn rows(schema: Option<&Schema>) -> Vec<[String; 5]> {
             let values = values.collect::<Vec<_>>().join(", ");
             rows.push([name.clone(), field.ty.to_string(), field.source_type.clone(), unit, values]);
             if let Some(nested) = field.ty.nested() {
-                let list = if matches!(field.ty, rovelog::FieldType::Array(..) | rovelog::FieldType::List(..))
-                {
-                    "[]"
-                } else {
-                    ""
-                };
+                let is_list = matches!(field.ty, FieldType::Array(..) | FieldType::List(..));
+                let list = if is_list { "[]" } else { "" };
                 add(&format!("{name}{list}."), nested, rows);
             }
         }
     }
     let mut rows = Vec::new();
-    if let Some(schema) = schema {
-        add("", schema, &mut rows);
-    }
+    add("", schema, &mut rows);
     rows
 }

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome, Status, file_system_failure};
 use crate::input::LogArg;
 use crate::machine::Count;
 use crate::outfile::{OutArgs, OutFile};
-use crate::table::{Align, Table};
+use crate::table::Table;
 use crate::text::{count, wrote};
 
 /// Largest distance of a log from the place of a secret file in kilometers. Farther away, the
@@ -115,8 +115,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         let changes = changes.collect();
         context.out().document(&Document { schema: "rovelog.scrub/1", file, output, changes })?;
     } else if is_file {
-        let columns = ["IN", "FIELD", "ACTION", "COUNT"];
-        let mut table = Table::new(&columns.map(|name| (name, Align::Left)));
+        let mut table = Table::default().left(["IN", "FIELD", "ACTION", "COUNT"]);
         for (Change { group, name, action }, count) in &report.0 {
             let action = format!("{action:?}").to_lowercase();
             table.row([group.clone(), name.clone(), action, count.to_string()]);
@@ -169,13 +168,10 @@ fn create_secret(path: &Path, from: Place) -> Result<Move, Failure> {
 
 fn refuse_doubts(report: &Report) -> Result<(), Failure> {
     let doubts = report.0.keys().filter(|change| change.action == Action::Doubtful);
-    let names: Vec<_> = doubts
-        .map(
-            |Change { group, name, .. }| {
-                if name.is_empty() { group.clone() } else { format!("{group}.{name}") }
-            },
-        )
-        .collect();
+    let name = |Change { group, name, .. }: &Change| {
+        if name.is_empty() { group.clone() } else { format!("{group}.{name}") }
+    };
+    let names: Vec<_> = doubts.map(name).collect();
     if names.is_empty() {
         return Ok(());
     }

@@ -11,7 +11,7 @@ use crate::input::{Input, LogArgs};
 use crate::machine::TopicDoc;
 use crate::select::TopicArgs;
 use crate::survey::Survey;
-use crate::table::{Align, Table};
+use crate::table::Table;
 use crate::text::size;
 
 const EXAMPLES: &str = "\
@@ -65,8 +65,8 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         Sort::Count => topics.sort_by_key(|topic| std::cmp::Reverse(topic.count)),
         Sort::Bytes => topics.sort_by_key(|topic| std::cmp::Reverse(topic.bytes)),
         Sort::Rate => {
-            topics
-                .sort_by(|a, b| b.rate_hz().unwrap_or_default().total_cmp(&a.rate_hz().unwrap_or_default()));
+            let hz = |topic: &Topic| topic.rate_hz().unwrap_or_default();
+            topics.sort_by(|a, b| hz(b).total_cmp(&hz(a)));
         }
     }
     let mut out = context.out();
@@ -87,13 +87,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
 
 /// Returns the table of topics, which `rovelog topics` and `rovelog info` print.
 pub(super) fn table(topics: &[&Topic]) -> Table<'static> {
-    let mut table = Table::new(&[
-        ("TOPIC", Align::Left),
-        ("TYPE", Align::Left),
-        ("COUNT", Align::Right),
-        ("RATE Hz", Align::Right),
-        ("BYTES", Align::Right),
-    ]);
+    let mut table = Table::default().left(["TOPIC", "TYPE"]).right(["COUNT", "RATE Hz", "BYTES"]);
     for topic in topics {
         table.row([
             topic.name.clone(),

@@ -47,18 +47,17 @@ struct Tally {
 /// # Errors
 /// Returns an error if writing to the output fails, the log cannot be read or has another format,
 /// or no selected topic of a bag has a definition.
-pub fn write<W: Write>(
+pub fn write(
     log: &AnyLog,
     select: &Select,
     options: &Bag2Options,
-    mut out: W,
+    out: &mut dyn Write,
     progress: &mut dyn FnMut(u64),
-) -> Result<Exported<W>, ExportError> {
-    let done = match log {
-        AnyLog::Rosbag(bag) => write_bag(bag, select, options, &mut out, progress)?,
-        _ => convert_log(log, select, options, &mut out, progress)?,
-    };
-    Ok(done.with_out(out))
+) -> Result<Exported, ExportError> {
+    match log {
+        AnyLog::Rosbag(bag) => write_bag(bag, select, options, out, progress),
+        _ => convert_log(log, select, options, out, progress),
+    }
 }
 
 /// Writes the records of a VEL log or a ULog as ROS messages.
@@ -68,7 +67,7 @@ fn convert_log(
     options: &Bag2Options,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64),
-) -> Result<Exported<()>, ExportError> {
+) -> Result<Exported, ExportError> {
     let (size, mut half) = (log.info().size, 0);
     let (done, _) = v2::write(out, options.compression, |writer| {
         let mut half_progress = |at| progress(u64::midpoint(half, at));
@@ -110,7 +109,7 @@ fn write_bag(
     options: &Bag2Options,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64),
-) -> Result<Exported<()>, ExportError> {
+) -> Result<Exported, ExportError> {
     let selected =
         bag.topics().iter().map(|topic| (select.keeps_topic(topic) && topic.count > 0).then_some(topic));
     let exported_topics: Vec<_> =
@@ -131,7 +130,7 @@ fn write_bag(
         half = size;
         written
     })?;
-    Ok(Exported { out: (), messages, losses: losses(bag, &exported_topics, &tallies), notes: Vec::new() })
+    Ok(Exported { messages, losses: losses(bag, &exported_topics, &tallies), notes: Vec::new() })
 }
 
 /// The export status of each topic of the bag. An entry is `None` if the topic is not selected. It

@@ -131,6 +131,4 @@ impl<F: FnMut(i64, &[f64])> Watch for Rows<F> {
     fn row(&mut self, time: i64, values: &[f64]) {
         (self.0)(time, values);
     }
-
-    fn finish(&mut self, _: &str, _: &mut Vec<Finding>) {}
 }

@@ -10,9 +10,9 @@ pub(super) trait Watch {
     /// A field that the topic lacks is NaN.
     fn row(&mut self, time: i64, values: &[f64]);
 
-    /// Appends the findings to `found`. The method is called after the last row. `topic` is the name
-    /// of the topic.
-    fn finish(&mut self, topic: &str, found: &mut Vec<Finding>);
+    /// Appends the findings to `found`. The method is called after the last row. `_topic` is the
+    /// name of the topic.
+    fn finish(&mut self, _topic: &str, _found: &mut Vec<Finding>) {}
 }
 
 /// A value and its time.

@@ -199,6 +199,8 @@ fn number(scalar: Scalar, bytes: &[u8]) -> u64 {
     }
 }
 
+/// Nothing is written at the start of a list, because each element is a separate field with the same
+/// number.
 impl Visit<Tag> for Message<'_> {
     /// Writes a scalar field. In proto3, a field with the value 0 is omitted. The float -0 is
     /// written, because its bits are not 0.
@@ -260,12 +262,6 @@ impl Visit<Tag> for Message<'_> {
     fn close(&mut self, _: &Tag, _: At) {
         self.end();
     }
-
-    /// Nothing is written at the start of a list, because each element is a separate field with the
-    /// same number.
-    fn list(&mut self, _: &Tag, _: usize) {}
-
-    fn end_list(&mut self, _: &Tag) {}
 }
 
 #[cfg(test)]

@@ -211,7 +211,7 @@ impl<'p, 'a> File<'p, 'a> {
             next
         } else {
             let (name, descriptor) = match &extra.schema {
-                ExtraSchema::WellKnown(kind) => (kind.name().to_owned(), kind.descriptor()),
+                ExtraSchema::WellKnown(kind) => (kind.name(), kind.descriptor()),
                 ExtraSchema::Own(schema) => match types::compile(self.package, schema) {
                     Some(compiled) => (compiled.name, compiled.descriptor),
                     None => return Ok(()),
@@ -228,7 +228,7 @@ impl<'p, 'a> File<'p, 'a> {
 
     /// Ends the last chunk. Returns the losses and notes, and the data for the summary at the end of
     /// the file.
-    pub(super) fn finish(self, extras: &dyn Extras) -> Result<(Exported<()>, Summary), ExportError> {
+    pub(super) fn finish(self, extras: &dyn Extras) -> Result<(Exported, Summary), ExportError> {
         let summary = self.writer.finish()?;
         let mut losses = extras.losses();
         losses.extend(self.out_of_range_extras.iter().map(|(topic, count)| {
@@ -251,7 +251,7 @@ impl<'p, 'a> File<'p, 'a> {
                 ));
             }
         }
-        Ok((Exported { out: (), messages: 0, losses, notes: extras.notes() }, summary))
+        Ok((Exported { messages: 0, losses, notes: extras.notes() }, summary))
     }
 }
 

@@ -44,25 +44,14 @@ use crate::{ExportError, Exported, Provenance};
 ///
 /// # Errors
 /// Returns an error if writing to the output fails, or the log cannot be read.
-pub fn write<W: Write>(
-    log: &AnyLog,
-    select: &Select,
-    options: &McapOptions,
-    provenance: &Provenance,
-    mut out: W,
-    progress: &mut dyn FnMut(u64),
-) -> Result<Exported<W>, ExportError> {
-    Ok(write_all(log, select, options, provenance, &mut out, progress)?.with_out(out))
-}
-
-fn write_all(
+pub fn write(
     log: &AnyLog,
     select: &Select,
     options: &McapOptions,
     provenance: &Provenance,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64),
-) -> Result<Exported<()>, ExportError> {
+) -> Result<Exported, ExportError> {
     let mut extras: Box<dyn Extras + '_> = match log {
         AnyLog::Ulog(_) | AnyLog::Vel(_) if options.ros == RosForm::Ros2 => {
             Box::new(plain::Plain::new(log, options))
@@ -108,7 +97,7 @@ fn messages<'a>(
     mut file: File<'_, 'a>,
     extras: &mut dyn Extras,
     progress: &mut dyn FnMut(u64),
-) -> Result<(Exported<()>, Summary), ExportError> {
+) -> Result<(Exported, Summary), ExportError> {
     if options.ros == RosForm::Ros2 && matches!(log, AnyLog::Ulog(_) | AnyLog::Vel(_)) {
         let mut sink = ros::Ros2Sink::new(&mut file);
         let converted = convert::write(log, select, &options.velodyne, &mut sink, progress)?;

@@ -6,7 +6,7 @@
 //! - Arrays and lists become repeated fields. Numbers are packed.
 //! - Nested types become separate message types.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use prost::Message as _;
 use prost_types::field_descriptor_proto::Type;
@@ -15,6 +15,7 @@ use prost_types::{DescriptorProto, FileDescriptorProto, FileDescriptorSet, Sourc
 use rovelog::{FieldType, Scalar, Schema};
 
 use super::proto::{field as field_type, file, google, message_type, repeated};
+use crate::leaf::free_name;
 
 /// A protobuf type, as stored in the schema record of a channel.
 pub(super) struct Compiled {
@@ -31,14 +32,7 @@ const MAX_DEPTH: usize = 90;
 /// Returns the protobuf type for records with `schema`. Returns `None` if the schema is nested too
 /// deeply. `package` is the protobuf package of the type.
 pub(super) fn compile(package: &str, schema: &Schema) -> Option<Compiled> {
-    let mut types = Types {
-        package,
-        messages: Vec::new(),
-        comments: Vec::new(),
-        names: BTreeMap::new(),
-        taken: HashSet::new(),
-        google: BTreeSet::new(),
-    };
+    let mut types = Types { package, ..Types::default() };
     let name = types.add(schema, 0)?;
     let mut files: Vec<_> = types.google.iter().map(|name| google(name)).collect();
     let ours = file(format!("{package}/{name}.proto"), package, &files, types.messages);
@@ -49,6 +43,7 @@ pub(super) fn compile(package: &str, schema: &Schema) -> Option<Compiled> {
 }
 
 /// Protobuf types that are being built.
+#[derive(Default)]
 struct Types<'a> {
     package: &'a str,
     messages: Vec<DescriptorProto>,
@@ -58,7 +53,7 @@ struct Types<'a> {
     /// Protobuf name of each type in the log, by the name in the log.
     names: BTreeMap<String, String>,
     /// Protobuf names that are in use.
-    taken: HashSet<String>,
+    taken: BTreeSet<String>,
     /// Names of the types in the package `google.protobuf` that the fields use.
     google: BTreeSet<&'static str>,
 }
@@ -75,11 +70,11 @@ impl Types<'_> {
             return None;
         }
         let mut fields = Vec::new();
-        let mut taken = HashSet::new();
+        let mut taken = BTreeSet::new();
         let mut comments = Vec::new();
         for (number, field) in (1..).zip(&schema.fields) {
             let Shape { ty, repeated: many, inner, well_known } = shape(&field.ty);
-            let name = unique(identifier(&field.name), &mut taken);
+            let name = free_name(&mut taken, &identifier(&field.name));
             let mut proto = field_type(name, number, ty);
             if many {
                 proto = repeated(proto);
@@ -97,7 +92,7 @@ impl Types<'_> {
             }
             fields.push(proto);
         }
-        let name = unique(identifier(&schema.name), &mut self.taken);
+        let name = free_name(&mut self.taken, &identifier(&schema.name));
         self.names.insert(schema.name.clone(), name.clone());
         // The path to a field consists of field numbers and indices: field 4 of the file descriptor
         // has the messages, and field 2 of a message descriptor has the fields.
@@ -121,14 +116,6 @@ fn identifier(name: &str) -> String {
         text.insert(0, '_');
     }
     text
-}
-
-/// Appends `_` to `name` until the result is not in `taken`. Adds the result to `taken`.
-fn unique(mut name: String, taken: &mut HashSet<String>) -> String {
-    while !taken.insert(name.clone()) {
-        name.push('_');
-    }
-    name
 }
 
 /// Protobuf type of a field.

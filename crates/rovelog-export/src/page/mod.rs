@@ -199,13 +199,9 @@ fn data(plot: &Plot) -> Value {
             "series": panel.series.iter().map(series).collect::<Vec<_>>(),
         })
     };
-    let names = plot.band_names();
-    let number = |name: &str| names.iter().position(|known| *known == name);
-    let bands: Vec<_> = plot
-        .bands
-        .iter()
-        .map(|band| json!([band.span.0, band.span.1, number(&band.name), band.name]))
-        .collect();
+    let bands = plot.numbered_bands().into_iter();
+    let bands: Vec<_> =
+        bands.map(|(number, band)| json!([band.span.0, band.span.1, number, band.name])).collect();
     json!({
         "span": plot.span,
         "unix_ms": plot.utc.map(|nanos| nanos as f64 / 1e6),

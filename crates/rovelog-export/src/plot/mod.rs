@@ -119,7 +119,7 @@ pub fn draw(
         panels.extend(wanted.panels(series.by_ref().take(values(wanted)).flatten().collect()));
         if wanted.spectrum.is_some() {
             for signal in &wanted.signals {
-                panels.extend(spectrum::spectrogram(log, signal, span, span.0)?);
+                panels.extend(spectrum::spectrogram(log, signal, span)?);
             }
         }
     }

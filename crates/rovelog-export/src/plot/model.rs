@@ -256,15 +256,7 @@ impl Plot {
         span: (f64, f64),
         time: impl Into<String>,
     ) -> Self {
-        Self {
-            title: title.into(),
-            panels,
-            span,
-            time_label: time.into(),
-            utc: None,
-            hertz: false,
-            bands: Vec::new(),
-        }
+        Self { title: title.into(), panels, span, time_label: time.into(), ..Self::default() }
     }
 
     /// Returns whether the horizontal axis shows frequencies instead of times.
@@ -281,6 +273,13 @@ impl Plot {
             }
         }
         names
+    }
+
+    /// Returns the bands, each with the number of its name in [`band_names`](Self::band_names).
+    pub(crate) fn numbered_bands(&self) -> Vec<(usize, &Band)> {
+        let names = self.band_names();
+        let number = |band: &Band| names.iter().position(|name| *name == band.name).unwrap_or(0);
+        self.bands.iter().map(|band| (number(band), band)).collect()
     }
 }
 

@@ -269,14 +269,12 @@ fn squared(signals: &[Signal]) -> String {
     signals.first().and_then(Signal::unit).map_or_else(|| "unit²".to_owned(), |unit| format!("({unit})²"))
 }
 
-/// Returns a panel with the spectrogram of a signal within a time range. `zero` is the time that is
-/// second 0 of the plot, in nanoseconds of the log's clock. Returns `None` if the signal has too few
-/// samples.
+/// Returns a panel with the spectrogram of a signal within a time range, whose start is second 0 of
+/// the plot. Returns `None` if the signal has too few samples.
 pub(super) fn spectrogram(
     log: &dyn LogReader,
     signal: &Signal,
     span: (i64, i64),
-    zero: i64,
 ) -> Result<Option<Panel>, ExportError> {
     let length = span.1.saturating_sub(span.0).max(1) as f64;
     let mut columns = vec![Sum::default(); COLUMNS];
@@ -299,7 +297,7 @@ pub(super) fn spectrogram(
         values.map(|(i, value)| if i < SKIPPED { f64::NAN } else { value }).collect()
     };
     let heat = Heat {
-        span: (span.0.saturating_sub(zero) as f64 / 1e9, span.1.saturating_sub(zero) as f64 / 1e9),
+        span: (0.0, span.1.saturating_sub(span.0) as f64 / 1e9),
         highest: rate / 2.0,
         columns: columns.iter().map(of_column).collect(),
     };

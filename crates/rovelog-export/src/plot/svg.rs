@@ -247,11 +247,8 @@ impl Svg<'_> {
 
     /// Draws the bar of flight modes above the panels.
     fn modes(&mut self, y: f64) {
-        let names: Vec<String> = self.plot.band_names().into_iter().map(str::to_owned).collect();
-        let plot = self.plot;
-        for band in &plot.bands {
+        for (number, band) in self.plot.numbered_bands() {
             let Some((from, to)) = self.shown(band.span) else { continue };
-            let number = names.iter().position(|name| *name == band.name).unwrap_or(0);
             self.rect((from, y), ((to - from).max(0.5), MODES), self.colors.fill(number), "");
             if to - from > width(&band.name, SMALL) + 8.0 {
                 let at = (f64::midpoint(from, to), y + 14.0);
@@ -262,11 +259,11 @@ impl Svg<'_> {
 
     /// Draws the legend of flight modes whose bands are too short for their names.
     fn mode_legend(&mut self, y: &mut f64, hidden: &[String], rows: &[Vec<usize>]) {
-        let names: Vec<String> = self.plot.band_names().into_iter().map(str::to_owned).collect();
+        let names = self.plot.band_names();
         for row in rows {
             let mut x = self.left;
             for name in row.iter().map(|i| &hidden[*i]) {
-                let number = names.iter().position(|known| known == name).unwrap_or(0);
+                let number = names.iter().position(|known| *known == name).unwrap_or(0);
                 let border = format!(" stroke=\"{}\"", self.colors.frame);
                 self.rect((x, *y + 3.0), (14.0, 10.0), self.colors.fill(number), &border);
                 self.write((x + 20.0, *y + 12.0), name, Anchor::Start, self.colors.text, "");
@@ -303,11 +300,8 @@ impl Svg<'_> {
             y += ROW;
         }
         let bottom = y + place.height;
-        let plot = self.plot;
-        let names: Vec<String> = plot.band_names().into_iter().map(str::to_owned).collect();
-        for band in &plot.bands {
+        for (number, band) in self.plot.numbered_bands() {
             if let Some((from, to)) = self.shown(band.span) {
-                let number = names.iter().position(|name| *name == band.name).unwrap_or(0);
                 let fill = self.colors.fill(number);
                 self.rect((from, y), (to - from, place.height), fill, " fill-opacity=\"0.35\"");
             }

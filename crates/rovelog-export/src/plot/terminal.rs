@@ -24,11 +24,9 @@ pub fn terminal(plot: &Plot, width: usize, height: usize, color: Option<Color<'_
     let screen = Screen { plot, width: width.max(MARGIN + 10) - MARGIN, height: height.max(3), color };
     let mut text = String::new();
     if !plot.bands.is_empty() {
-        let names = plot.band_names();
-        let number = |name: &str| names.iter().position(|known| *known == name).unwrap_or(0);
-        let bands = plot.bands.iter();
+        let bands = plot.numbered_bands().into_iter();
         let modes: Vec<_> =
-            bands.map(|band| (band.span, State::Named(number(&band.name), band.name.clone()))).collect();
+            bands.map(|(number, band)| (band.span, State::Named(number, band.name.clone()))).collect();
         let _ = writeln!(text, "{:MARGIN$}{}", "", screen.lane(&modes, 0));
     }
     for panel in &plot.panels {

@@ -36,26 +36,21 @@ use rows::Span;
 /// Maximum number of rows in a table of the page.
 const MAX_ROWS: usize = 5000;
 
+/// Number of pixel columns to which each line of a plot is reduced. With more columns, more details
+/// are visible when zooming in.
+const WIDTH: usize = 2000;
+
 /// Options of a report.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ReportOptions {
     /// True to omit positions, images, parameters and facts that identify the vehicle.
     pub redact: bool,
-    /// Number of pixel columns to which each line of a plot is reduced. With more columns, more
-    /// details are visible when zooming in.
-    pub width: usize,
     /// Color scheme of the page. If it is `None`, the page uses the color scheme of the reader's
     /// system.
     pub theme: Option<Theme>,
     /// Number of threads. More than two threads are not faster.
     pub jobs: Jobs,
-}
-
-impl Default for ReportOptions {
-    fn default() -> Self {
-        Self { redact: false, width: 2000, theme: None, jobs: Jobs::default() }
-    }
 }
 
 /// Returns the time range of the report in nanoseconds of the log's clock. This is the time range
@@ -80,7 +75,7 @@ pub fn span(log: &AnyLog) -> Option<(i64, i64)> {
 /// # Errors
 /// Returns an error if the log cannot be read.
 pub fn panels(log: &AnyLog, span: (i64, i64), width: usize) -> Result<Vec<Panel>, ExportError> {
-    panels::panels(log, Span { times: span, zero: span.0, width }, false)
+    panels::panels(log, Span { times: span, width }, false)
 }
 
 /// Writes a report as an HTML page. The same log and options always give the same page.
@@ -94,7 +89,7 @@ pub fn write(
     mut out: impl Write,
 ) -> Result<(), ExportError> {
     let span = span(log).unwrap_or((0, 1));
-    let at = Span { times: span, zero: span.0, width: options.width };
+    let at = Span { times: span, width: WIDTH };
     let (panels, sections) = parallel::both(
         options.jobs,
         || panels::panels(log, at, options.redact),

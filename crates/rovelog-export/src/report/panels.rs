@@ -133,12 +133,12 @@ fn reveals_position(field: &str) -> bool {
 }
 
 /// Reads the signals. A signal that is not in the log is skipped.
-fn series(log: &dyn LogReader, signals: &[Signal], at: Span) -> Result<Vec<Series>, ExportError> {
-    Ok(read(log, signals, at.times, at.width, at.zero)?.into_iter().flatten().collect())
+pub(super) fn series(log: &dyn LogReader, signals: &[Signal], at: Span) -> Result<Vec<Series>, ExportError> {
+    Ok(read(log, signals, at.times, at.width, at.times.0)?.into_iter().flatten().collect())
 }
 
 /// Removes the topic from the names of lines, because the title of the panel already has the topic.
-fn short(mut series: Vec<Series>) -> Vec<Series> {
+pub(super) fn short(mut series: Vec<Series>) -> Vec<Series> {
     for series in &mut series {
         if let Some((_, field)) = series.name.split_once('.') {
             series.name = field.to_owned();

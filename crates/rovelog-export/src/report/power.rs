@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float64Type, Int64Type};
+use rovelog::Select;
 use rovelog::rld_format::analysis::{Current, MARGIN_SETTLED, StatsOptions, Sums};
 use rovelog::rld_format::unit::Scale;
-use rovelog::rld_format::{ColumnOptions, Merging, RldError, RldReader};
-use rovelog::{Error, Select};
+use rovelog::rld_format::{ColumnOptions, Merging, RldReader};
 
 use super::rows::Span;
 use crate::ExportError;
@@ -20,7 +20,7 @@ use crate::xml::escape;
 /// Writes the table of statistics. It includes the charge of each current and the energy of each
 /// power.
 pub(super) fn section(log: &RldReader, page: &mut Page) -> Result<(), ExportError> {
-    let mut sums = log.accumulator(&StatsOptions::default().with_margin(MARGIN_SETTLED)).map_err(failed)?;
+    let mut sums = log.accumulator(&StatsOptions::default().with_margin(MARGIN_SETTLED))?;
     let stats = sums.stats(0..log.rows());
     let rate = log.header().lead_in.sample_rate.get();
     page.section("power", "Power and energy", "Power and energy");
@@ -93,10 +93,6 @@ fn row(
     let _ = writeln!(page, "<td>{}</td></tr>", escape(remark));
 }
 
-fn failed(error: RldError) -> ExportError {
-    Error::from(error).into()
-}
-
 /// A current and its place in the columns.
 struct Place<'a> {
     /// Name of the current.
@@ -109,14 +105,14 @@ struct Place<'a> {
 
 /// Returns the panels of power and currents. The low and high range of each current are merged.
 pub(super) fn panels(log: &RldReader, at: Span) -> Result<Vec<Panel>, ExportError> {
-    let sums = log.accumulator(&StatsOptions::default().with_margin(MARGIN_SETTLED)).map_err(failed)?;
+    let sums = log.accumulator(&StatsOptions::default().with_margin(MARGIN_SETTLED))?;
     if sums.currents().is_empty() {
         return Ok(Vec::new());
     }
     let mut merging = Merging::instant();
     merging.margin = MARGIN_SETTLED;
     let options = ColumnOptions::physical().with_merged(merging);
-    let columns = log.columns_with(&Select::all(), &options).map_err(failed)?;
+    let columns = log.columns_with(&Select::all(), &options)?;
     let schema = arrow_array::RecordBatchReader::schema(&columns);
     let column = |name: &str| schema.index_of(name).ok();
     let place = |(number, current): (usize, &Current)| {
@@ -154,7 +150,8 @@ pub(super) fn panels(log: &RldReader, at: Span) -> Result<Vec<Panel>, ExportErro
             } else {
                 place.current.clone()
             };
-            let mut series = Series::new(name, if watts { &reducer.1 } else { &reducer.0 }.points(at.zero));
+            let mut series =
+                Series::new(name, if watts { &reducer.1 } else { &reducer.0 }.points(at.times.0));
             series.unit = Some(unit.to_owned());
             series.range().is_some().then_some(series)
         };

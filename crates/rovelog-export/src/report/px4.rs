@@ -6,9 +6,11 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use rovelog::LogReader;
 use rovelog::ulog_format::px4::roll_pitch_yaw;
 
-use super::rows::{Span, bits, each_row, flags};
+use super::panels::{series, short};
+use super::rows::{Span, bits, flags};
 use crate::ExportError;
 use crate::findings::MEAN_LIMIT;
+use crate::findings::scan::each_row;
 use crate::plot::{Look, Panel, Reducer, Series, read};
 use crate::signal::{Signal, Signals, numeric_fields};
 
@@ -205,7 +207,7 @@ const INNOVATIONS: &[&str] = &[
 
 /// Returns the start and end of the plots in seconds.
 fn shown(at: Span) -> [f64; 2] {
-    [at.times.0, at.times.1].map(|time| time.saturating_sub(at.zero) as f64 / 1e9)
+    [0.0, at.times.1.saturating_sub(at.times.0) as f64 / 1e9]
 }
 
 /// Returns the panels for which the log has data. If `redact` is true, positions are omitted.
@@ -226,7 +228,7 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
         LineSource::Angle(..) => None,
     });
     let signals: Vec<Signal> = fields.collect();
-    let mut series = read(log, &signals, at.times, at.width, at.zero)?.into_iter();
+    let mut series = read(log, &signals, at.times, at.width, at.times.0)?.into_iter();
     let mut angles: BTreeMap<(&str, &str), [Series; 3]> = BTreeMap::new();
     let mut panels = Vec::new();
     for (&Spec(title, unit, ..), lines) in specs.into_iter().zip(chosen) {
@@ -350,17 +352,16 @@ fn interrupt(line: &mut Series, from: LineSource, log: &dyn LogReader, at: Span)
 /// Reads a quaternion and returns roll, pitch and yaw in degrees. The angles are computed for each
 /// row before they are reduced. The components of a quaternion cannot be reduced separately.
 fn angles(log: &dyn LogReader, topic: &str, field: &str, at: Span) -> Result<[Series; 3], ExportError> {
-    let parts: Vec<String> = (0..4).map(|i| format!("{field}[{i}]")).collect();
+    let parts = [0, 1, 2, 3].map(|i| format!("{field}[{i}]"));
     let mut reducer = [(); 3].map(|()| Reducer::new(at.times, at.width));
-    each_row(log, topic, &parts, at, |time, q| {
+    each_row(log, topic, &parts.each_ref().map(String::as_str), at.window(), |time, q| {
         #[expect(clippy::cast_possible_truncation, reason = "PX4 logs 32 bits")]
         let angles = roll_pitch_yaw([q[0] as f32, q[1] as f32, q[2] as f32, q[3] as f32]);
-        reducer
-            .iter_mut()
-            .zip(angles)
-            .for_each(|(reducer, angle)| reducer.push(time, f64::from(angle).to_degrees()));
+        for (reducer, angle) in reducer.iter_mut().zip(angles) {
+            reducer.push(time, f64::from(angle).to_degrees());
+        }
     })?;
-    Ok(reducer.map(|reducer| Series::new("", reducer.points(at.zero))))
+    Ok(reducer.map(|reducer| Series::new("", reducer.points(at.times.0))))
 }
 
 /// Inserts panels of the motor and servo outputs before the panel of raw acceleration. Only outputs
@@ -378,15 +379,12 @@ fn outputs(log: &dyn LogReader, at: Span, panels: &mut Vec<Panel>) -> Result<(),
         let Some(topic) = log.topic(topic).filter(|topic| topic.count > 0) else { continue };
         let fields = numeric_fields(log, topic.get())?.into_iter().filter(|field| field.contains(part));
         let signals: Vec<_> = fields.map(|field| Signal::of(&topic.name, &field)).collect();
-        let mut lines: Vec<Series> =
-            read(log, &signals, at.times, at.width, at.zero)?.into_iter().flatten().collect();
+        let mut lines = short(series(log, &signals, at)?);
         // PX4 logs 16 outputs. Most of them are not connected and never change.
         lines.retain(|line| line.range().is_some_and(|(low, high)| low < high));
         for line in &mut lines {
             line.look = Look::Line;
             line.unit = title.ends_with("speed").then(|| "rpm".to_owned());
-            line.name =
-                line.name.split_once('.').map_or_else(|| line.name.clone(), |(_, field)| field.to_owned());
         }
         if !lines.is_empty() {
             found.extend(Panel::by_unit(title, lines));

@@ -1,5 +1,6 @@
 //! Pictures from the sensors of a VEL log: camera images, and laser scans seen from above.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use base64::Engine as _;
@@ -38,30 +39,21 @@ pub(super) fn images(log: &VelReader, zero: i64, page: &mut Page) {
         if !wanted.contains(&i) {
             continue;
         }
-        let converted;
-        let (bytes, kind): (&[u8], &str) = if let Encoding::File(format) = image.encoding() {
+        let shown = match image.encoding() {
             // Browsers cannot show all image formats. For example, they cannot show TIFF.
-            if !format.is_for_browsers() {
-                failed += 1;
-                continue;
+            Encoding::File(format) => {
+                format.is_for_browsers().then(|| (Cow::Borrowed(image.data.0), format.name()))
             }
-            (image.data.0, format.name())
-        } else {
-            let Ok(png) = png_of_vel(&image, &message) else {
-                failed += 1;
-                continue;
-            };
-            converted = png;
-            (&converted, "png")
+            _ => png_of_vel(&image, &message).ok().map(|png| (Cow::Owned(png), "png")),
         };
         // Images are embedded in the page, so large images are omitted to keep the page small
         // enough for an e-mail.
-        if bytes.len() > MAX_IMAGE_BYTES {
+        let Some((bytes, kind)) = shown.filter(|(bytes, _)| bytes.len() <= MAX_IMAGE_BYTES) else {
             failed += 1;
             continue;
-        }
+        };
         let seconds = message.nanos.saturating_sub(zero) as f64 / 1e9;
-        picture(page, (bytes, kind), &format!("camera {}, {seconds:.2} s", image.source.get()), 180);
+        picture(page, (&bytes, kind), &format!("camera {}, {seconds:.2} s", image.source.get()), 180);
     }
     page.push_str("</div>\n");
     if failed > 0 {

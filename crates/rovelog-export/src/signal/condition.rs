@@ -25,7 +25,7 @@ pub struct Condition {
 }
 
 /// A period during which a condition holds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Event {
     /// Time of the first row that fulfills the condition, in nanoseconds of the log's clock.
@@ -163,16 +163,7 @@ impl EventDetector {
     /// Adds a row. `holds` is the value of the condition, and `value` is that of the compared
     /// signal.
     fn add(&mut self, time: i64, holds: f64, value: f64, visit: &mut dyn FnMut(Event)) {
-        let new = Event {
-            start: time,
-            end: time,
-            is_open: false,
-            rows: 0,
-            min: None,
-            max: None,
-            from: None,
-            to: None,
-        };
+        let new = Event { start: time, end: time, ..Event::default() };
         let last = self.last;
         // A missing value is not a change, so the previous value stays in effect.
         let known = if value.is_nan() { last.map_or(value, |(_, value)| value) } else { value };

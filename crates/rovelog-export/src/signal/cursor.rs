@@ -19,15 +19,16 @@ use crate::table::order::{Order, Window};
 pub(super) struct Cursor<'a> {
     log: &'a dyn LogReader,
     topic: &'a Topic,
-    select: Select,
+    /// Selection with which the topic is read.
+    pub(super) select: Select,
     /// Batches in file order. `None` if the topic is not stored in time order.
     batches: Option<Batches<'a>>,
     /// Time windows that remain to be read and sorted. Empty if the topic is stored in time order.
     windows: VecDeque<Window>,
-    schema: SchemaRef,
+    pub(super) schema: SchemaRef,
     /// Number of rows that this cursor has skipped because they have no time. It is shared with the
     /// caller, who reads it after the cursor was consumed.
-    untimed: Arc<AtomicU64>,
+    pub(super) untimed: Arc<AtomicU64>,
 }
 
 impl<'a> Cursor<'a> {
@@ -50,21 +51,6 @@ impl<'a> Cursor<'a> {
             (Some(batches), VecDeque::new())
         };
         Ok(Self { log, topic, select, batches, windows, schema, untimed: Arc::default() })
-    }
-
-    pub(super) fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    /// Returns the selection with which the topic is read.
-    pub(super) fn select(&self) -> &Select {
-        &self.select
-    }
-
-    /// Returns the number of rows that this cursor has skipped because they have no time. The number
-    /// grows while rows are read.
-    pub(super) fn untimed(&self) -> &Arc<AtomicU64> {
-        &self.untimed
     }
 
     /// Reads the next batch. The batch may contain rows without a time.

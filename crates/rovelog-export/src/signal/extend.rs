@@ -128,8 +128,7 @@ fn part(batch: &RecordBatch, field: &FieldRef) -> Result<ArrayRef, ExportError> 
 fn narrowed(array: &ArrayRef, wanted: &DataType) -> ArrayRef {
     let DataType::Struct(fields) = wanted else { return Arc::clone(array) };
     let from = array.as_struct();
-    let columns = fields
-        .iter()
-        .filter_map(|field| Some(narrowed(from.column_by_name(field.name())?, field.data_type())));
+    let member = |field: &FieldRef| Some(narrowed(from.column_by_name(field.name())?, field.data_type()));
+    let columns = fields.iter().filter_map(member);
     Arc::new(StructArray::new(fields.clone(), columns.collect(), from.nulls().cloned()))
 }

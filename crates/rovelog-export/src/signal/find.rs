@@ -216,7 +216,7 @@ impl<'a> Signals<'a> {
     fn matching(&self, text: &str) -> Result<Vec<Signal>, NoSignal> {
         let pattern = Pattern::new(text).map_err(|error| NoSignal::new(error, ""))?;
         let mut signals = Vec::new();
-        for choice in pattern.choices() {
+        for choice in &pattern.choices {
             for (topic, field) in self.matches(choice)? {
                 let signal = self.signal(topic, field)?;
                 if !signals.contains(&signal) {
@@ -431,7 +431,7 @@ impl Scope for Fields<'_, '_> {
         let own = own.map_err(|error| self.record_error(error))?.unwrap_or_default();
         let found = if own.is_empty() {
             let pattern = Pattern::new(name)?;
-            let all = pattern.choices().iter().map(|choice| signals.matches(choice));
+            let all = pattern.choices.iter().map(|choice| signals.matches(choice));
             let all: Result<Vec<_>, NoSignal> = all.collect();
             all.map(|all| all.concat()).map_err(|error| self.record_error(error))?
         } else {

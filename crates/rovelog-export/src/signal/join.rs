@@ -213,14 +213,14 @@ impl Joined<'_> {
     pub(crate) fn reads(&self) -> Vec<Select> {
         let base = if let Rows::Topic(cursor) = &self.base { Some(cursor) } else { None };
         let cursors = base.into_iter().chain(self.others.iter().map(|other| &other.rows));
-        cursors.map(|cursor| cursor.select().clone()).collect()
+        cursors.map(|cursor| cursor.select.clone()).collect()
     }
 
     /// Returns the number of base rows that were skipped because they have no time. The number grows
     /// while batches are read.
     pub(crate) fn untimed(&self) -> Arc<AtomicU64> {
         match &self.base {
-            Rows::Topic(cursor) => Arc::clone(cursor.untimed()),
+            Rows::Topic(cursor) => Arc::clone(&cursor.untimed),
             Rows::Every { .. } | Rows::Times(_) => Arc::default(),
         }
     }
@@ -308,7 +308,7 @@ impl<'a> JoinedTopic<'a> {
     /// Returns the columns of the topic at `times`. The times must ascend within a call and from
     /// one call to the next.
     fn columns_at(&mut self, times: &[i64], options: JoinOptions) -> Result<Vec<ArrayRef>, ExportError> {
-        let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::new(); self.rows.schema().fields().len() - 1];
+        let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::new(); self.rows.schema.fields().len() - 1];
         let mut picks = RowPicks::default();
         for time in times {
             loop {
@@ -342,7 +342,7 @@ impl<'a> JoinedTopic<'a> {
             return Ok(());
         };
         let last = current.slice(current.num_rows() - 1, 1);
-        self.current = Some(concat_batches(self.rows.schema(), &[&last, &next])?);
+        self.current = Some(concat_batches(&self.rows.schema, &[&last, &next])?);
         self.passed_count = 1;
         Ok(())
     }
@@ -359,7 +359,7 @@ impl<'a> JoinedTopic<'a> {
         if before.is_empty() {
             return Ok(());
         }
-        let nothing = || RecordBatch::new_empty(Arc::clone(self.rows.schema()));
+        let nothing = || RecordBatch::new_empty(Arc::clone(&self.rows.schema));
         let current = self.current.clone().unwrap_or_else(nothing);
         let picks = |rows: Vec<Option<usize>>| -> pick::Picks {
             rows.into_iter().map(|row| row.map(|row| (0, row))).collect()

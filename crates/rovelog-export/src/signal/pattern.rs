@@ -18,7 +18,7 @@ pub struct Pattern {
     text: String,
     /// The globs that the pattern expands to. The only special characters of a glob are `*` and
     /// `?`.
-    choices: Vec<String>,
+    pub(super) choices: Vec<String>,
 }
 
 impl Pattern {
@@ -41,10 +41,6 @@ impl Pattern {
     /// `field`.
     pub fn matches(&self, field: &str) -> bool {
         self.choices.iter().any(|choice| around(choice, field))
-    }
-
-    pub(super) fn choices(&self) -> &[String] {
-        &self.choices
     }
 }
 

@@ -52,7 +52,7 @@ impl<'a> Stream<'a> {
             Rows::Several(join(log, Base::Topic(first), others, &select, (JoinOptions::default(), &[]))?)
         };
         let schema = match &rows {
-            Rows::One(cursor) => cursor.schema(),
+            Rows::One(cursor) => &cursor.schema,
             Rows::Several(joined) => joined.schema(),
         };
         let columns = Columns::of(schema);

@@ -138,14 +138,6 @@ impl Visit<Field> for Numbers<'_> {
             Leaf::Text(_) | Leaf::Bytes(_) => {}
         }
     }
-
-    fn open(&mut self, _: &Field, _: At) {}
-
-    fn close(&mut self, _: &Field, _: At) {}
-
-    fn list(&mut self, _: &Field, _: usize) {}
-
-    fn end_list(&mut self, _: &Field) {}
 }
 
 /// Maximum number of records that are collected before they are passed to the worker threads.

@@ -9,22 +9,22 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{
-    DurationNanosecondType, Int64Type, TimestampMicrosecondType, TimestampNanosecondType, UInt64Type,
-};
+use arrow_array::types::{Int64Type, TimestampMicrosecondType, TimestampNanosecondType, UInt64Type};
 use arrow_array::{
     Array as _, ArrayRef, FixedSizeListArray, Int64Array, ListArray, PrimitiveArray, RecordBatch,
     StructArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit as ArrowUnit};
 use arrow_select::take::take;
+use rovelog::Topic;
 use rovelog::core::internal::columns::new_batch;
 use rovelog::core::internal::text::count;
 
 use super::options::{Kind, TimeUnit};
 use super::sink::Job;
+use crate::flat::integers;
 use crate::leaf::{Leaf, leaves};
-use crate::provenance::of_table;
+use crate::provenance::name_and_instance;
 use crate::{ExportError, Loss, TimeBase};
 
 /// Source of the values of a column.
@@ -202,20 +202,11 @@ fn apply_conversion(
         },
         Conversion::Micros => {
             let DataType::Timestamp(_, zone) = to else { return array };
-            let nanos: Int64Array = match array.data_type() {
-                DataType::Int64 => array.as_primitive::<Int64Type>().clone(),
-                _ => array.as_primitive::<TimestampNanosecondType>().reinterpret_cast::<Int64Type>(),
-            };
             let micros: PrimitiveArray<TimestampMicrosecondType> =
-                nanos.unary(|nanos| nanos.div_euclid(1000));
+                integers(array).as_primitive::<Int64Type>().unary(|nanos| nanos.div_euclid(1000));
             Arc::new(micros.with_timezone_opt(zone.clone()))
         }
-        Conversion::Integers => match array.data_type() {
-            DataType::Duration(_) => {
-                Arc::new(array.as_primitive::<DurationNanosecondType>().reinterpret_cast::<Int64Type>())
-            }
-            _ => Arc::new(array.as_primitive::<TimestampNanosecondType>().reinterpret_cast::<Int64Type>()),
-        },
+        Conversion::Integers => integers(array),
         Conversion::Signed => {
             let signed: Int64Array =
                 array.as_primitive::<UInt64Type>().unary_opt(|value| i64::try_from(value).ok());
@@ -274,6 +265,17 @@ fn nested_for_spark(array: ArrayRef, to: &DataType, lost_count: &mut u64) -> Arr
         }
         _ => array,
     }
+}
+
+/// Returns the metadata that is specific to the table of `topic`.
+fn of_table(topic: &Topic) -> impl Iterator<Item = (String, String)> {
+    let (name, instance) = name_and_instance(&topic.name);
+    let pairs = [
+        ("rovelog.topic", Some(name)),
+        ("rovelog.instance", instance),
+        ("rovelog.type", Some(&*topic.type_name)),
+    ];
+    pairs.map(|(key, value)| Some((key.to_owned(), value?.to_owned()))).into_iter().flatten()
 }
 
 fn unit(unit: &str) -> HashMap<String, String> {

@@ -111,13 +111,13 @@ impl<'w> Csv<'w> {
         losses: &mut Vec<Loss>,
     ) -> Result<Self, ExportError> {
         let pyulog = job.options.dialect == Dialect::Pyulog;
-        let style = Style { pyulog, delimiter: job.options.delimiter };
+        let style = Style { pyulog, delimiter: job.options.delimiter.unwrap_or(b',') };
         let mut leaves = leaves(read, job.options.names);
         // The first leaf is the time of the rows, which is written as the columns `time` and
         // `t_ns`.
         leaves.remove(0);
         leaves.retain(|leaf| {
-            let bytes = is_bytes(&leaf.data_type);
+            let bytes = matches!(leaf.data_type, DataType::Binary | DataType::FixedSizeBinary(_));
             if bytes {
                 losses.push(Loss::new(
                     &job.topic.name,
@@ -212,12 +212,6 @@ impl Rows {
         }
         Ok(odd_chars)
     }
-}
-
-/// Returns whether cells of this type are raw bytes, which CSV cannot represent. A list of bytes
-/// can be represented, because it becomes a JSON cell in which bytes are base64 strings.
-fn is_bytes(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Binary | DataType::FixedSizeBinary(_))
 }
 
 /// The values of a leaf in a batch. The data type is determined once per batch instead of once per

@@ -57,7 +57,7 @@ pub enum Dialect {
 }
 
 /// Options of the table exports.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TableOptions {
     /// Unit of the column `time` and of other times in Parquet files.
@@ -74,8 +74,8 @@ pub struct TableOptions {
     pub blobs: bool,
     /// Dialect of CSV files.
     pub dialect: Dialect,
-    /// Delimiter between the cells of CSV files.
-    pub delimiter: u8,
+    /// Delimiter between the cells of CSV files. `None` is a comma.
+    pub delimiter: Option<u8>,
     /// If set, the times of CSV files count from this time, which is in nanoseconds of the log's
     /// clock: `time` is in seconds, and `t_ns` in nanoseconds. Otherwise, `time` is in UTC, and
     /// `t_ns` is on the log's clock.
@@ -84,23 +84,6 @@ pub struct TableOptions {
     pub derived: Vec<Signal>,
     /// Number of threads that write tables.
     pub jobs: Jobs,
-}
-
-impl Default for TableOptions {
-    fn default() -> Self {
-        Self {
-            time_unit: TimeUnit::Microseconds,
-            flatten: false,
-            names: Names::Bracket,
-            spark: false,
-            blobs: false,
-            dialect: Dialect::Plain,
-            delimiter: b',',
-            times_from: None,
-            derived: Vec::new(),
-            jobs: Jobs::default(),
-        }
-    }
 }
 
 /// Unit of times in Parquet files. The column `t_ns` always has nanoseconds.

@@ -1,6 +1,6 @@
 //! Splits the points of a track into segments.
 
-use super::{Line, Segment, TrackPoint};
+use super::{Line, Segment, Tally, Track, TrackPoint};
 
 /// Minimum time in nanoseconds between two points of a track. GPS receivers report up to 20
 /// positions per second, which would make track files unnecessarily large.
@@ -66,6 +66,14 @@ impl LineBuilder {
     /// Returns the line and the number of omitted points.
     pub fn finish(self) -> (Line, u64) {
         (self.line, self.close)
+    }
+
+    /// Adds the line to `track` if it has points, and the number of omitted points to `tally`.
+    pub(super) fn finish_in(self, track: &mut Track, tally: &mut Tally) {
+        tally.close += self.close;
+        if !self.is_empty() {
+            track.lines.push(self.line);
+        }
     }
 }
 

@@ -135,10 +135,8 @@ fn write_segment(track: &Track, line: &Line, segment: &Segment, out: &mut impl W
 
 fn write_mark(track: &Track, mark: &Mark, out: &mut impl Write) -> io::Result<()> {
     let altitude = mark.place.as_ref().map_or(Height::None, |place| Height::of(std::slice::from_ref(place)));
-    let geometry = mark
-        .place
-        .as_ref()
-        .map(|place| Geometry { r#type: "Point", coordinates: altitude.coordinates(place) });
+    let point = |place| Geometry { r#type: "Point", coordinates: altitude.coordinates(place) };
+    let geometry = mark.place.as_ref().map(point);
     let properties = MarkProperties {
         name: &mark.name,
         kind: mark.kind.name(),

@@ -70,23 +70,6 @@ impl Format {
     }
 }
 
-/// Options of track files.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct WriteOptions {
-    /// Reference of the heights. Formats other than KML only support the default.
-    pub altitude: Altitude,
-}
-
-impl WriteOptions {
-    /// Sets the reference of the heights.
-    #[must_use]
-    pub fn with_altitude(mut self, altitude: Altitude) -> Self {
-        self.altitude = altitude;
-        self
-    }
-}
-
 /// An error while writing a track.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -103,26 +86,22 @@ pub enum WriteError {
     Io(#[from] io::Error),
 }
 
-/// Writes a track. The same track always gives the same file.
+/// Writes a track. The same track always gives the same file. `altitude` is the reference of the
+/// heights. Formats other than KML only support the default.
 ///
 /// # Errors
-/// Returns an error if the track is empty, the format does not support the options, or writing to
-/// the output fails.
-pub fn write(
-    track: &Track,
-    format: Format,
-    options: &WriteOptions,
-    out: impl Write,
-) -> Result<(), WriteError> {
+/// Returns an error if the track is empty, the format does not support the reference of the
+/// heights, or writing to the output fails.
+pub fn write(track: &Track, format: Format, altitude: Altitude, out: impl Write) -> Result<(), WriteError> {
     if track.is_empty() {
         return Err(WriteError::Empty);
     }
-    if format != Format::Kml && options.altitude != Altitude::Absolute {
+    if format != Format::Kml && altitude != Altitude::Absolute {
         return Err(WriteError::Altitude(format));
     }
     let mut out = io::BufWriter::new(out);
     match format {
-        Format::Kml => kml::write(track, options.altitude, &mut out)?,
+        Format::Kml => kml::write(track, altitude, &mut out)?,
         Format::Gpx => gpx::write(track, &mut out)?,
         Format::GeoJson => geojson::write(track, &mut out)?,
     }

@@ -17,6 +17,13 @@ pub struct TrackOptions {
     pub end: Option<i64>,
 }
 
+impl TrackOptions {
+    /// Returns whether a time, in nanoseconds of the log's clock, is in the time range.
+    pub(crate) fn keeps_time(&self, nanos: i64) -> bool {
+        self.start.is_none_or(|start| nanos >= start) && self.end.is_none_or(|end| nanos < end)
+    }
+}
+
 /// Numbers of rows that were read, and numbers of rows that were not used, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -44,10 +44,7 @@ pub(super) fn track(reader: &UlogReader, options: &TrackOptions) -> Result<(Trac
         track.marks.push(Mark { time, kind, name: name.to_owned(), place: None });
     }
     track.marks.extend(images(reader));
-    track.marks.retain(|mark| {
-        let nanos = mark.time.nanos;
-        options.start.is_none_or(|start| nanos >= start) && options.end.is_none_or(|end| nanos < end)
-    });
+    track.marks.retain(|mark| options.keeps_time(mark.time.nanos));
     track.marks.sort_by_key(|mark| mark.time.nanos);
     place(&mut track);
     Ok((track, tally))
@@ -124,11 +121,7 @@ fn lines(
     // The lines have the order of the topics, which are sorted by instance number.
     for topic in topics {
         let Some((_, line)) = builders.remove(&topic.id) else { continue };
-        let (line, close) = line.finish();
-        tally.close += close;
-        if !line.segments.is_empty() {
-            track.lines.push(line);
-        }
+        line.finish_in(track, tally);
     }
     Ok(())
 }

@@ -57,11 +57,7 @@ pub(super) fn track(bag: &BagReader, options: &TrackOptions) -> Result<(Track, T
             point.fix = fix;
             line.push(point);
         }
-        let (line, close) = line.finish();
-        tally.close += close;
-        if !line.segments.is_empty() {
-            track.lines.push(line);
-        }
+        line.finish_in(&mut track, &mut tally);
     }
     Ok((track, tally))
 }

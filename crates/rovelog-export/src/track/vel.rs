@@ -23,12 +23,7 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
     let mut fixes: Vec<_> = reader.fixes().iter().collect();
     // Fixes are stored in file order, which is not always time order.
     fixes.sort_by_key(|fix| fix.nanos);
-    for fix in fixes {
-        let outside = options.start.is_some_and(|start| fix.nanos < start)
-            || options.end.is_some_and(|end| fix.nanos >= end);
-        if outside {
-            continue;
-        }
+    for fix in fixes.into_iter().filter(|fix| options.keeps_time(fix.nanos)) {
         tally.rows += 1;
         let data = &fix.data;
         let quality = quality(data.quality.get());
@@ -57,12 +52,8 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
         point.course = course(fix);
         line.push(point);
     }
-    let (line, close) = line.finish();
-    tally.close = close;
     let mut track = Track { utc: reader.info().utc.clone(), ..Track::default() };
-    if !line.segments.is_empty() {
-        track.lines.push(line);
-    }
+    line.finish_in(&mut track, &mut tally);
     Ok((track, tally))
 }
 

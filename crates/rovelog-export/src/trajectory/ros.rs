@@ -49,7 +49,8 @@ pub(super) fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     path.split('.').try_fold(value, |value, name| value.get(name))
 }
 
-fn numbers<const N: usize>(value: &Value, names: [&str; N]) -> Option<[f64; N]> {
+/// Returns the fields with these names as numbers.
+pub(crate) fn numbers<const N: usize>(value: &Value, names: [&str; N]) -> Option<[f64; N]> {
     let numbers: Option<Vec<f64>> = names.iter().map(|name| value.get(name)?.as_f64()).collect();
     numbers?.try_into().ok()
 }

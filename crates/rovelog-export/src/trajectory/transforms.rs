@@ -85,9 +85,7 @@ pub fn between_frames(
     if times.is_empty() {
         times.extend(log.info().start.map(|start| start.nanos));
     }
-    times.retain(|time| {
-        options.start.is_none_or(|start| *time >= start) && options.end.is_none_or(|end| *time < end)
-    });
+    times.retain(|time| options.keeps_time(*time));
     trajectory.tally.rows = times.len() as u64;
     for &nanos in &times {
         match frames.pose(parent, child, nanos) {

@@ -68,9 +68,7 @@ pub fn write(trajectory: &Trajectory, format: Format, out: impl Write) -> io::Re
     for TimedPose { nanos, pose } in &trajectory.poses {
         let ([x, y, z], [qw, qx, qy, qz]) = (pose.position, pose.orientation);
         match format {
-            Format::Tum => {
-                writeln!(out, "{} {x} {y} {z} {qx} {qy} {qz} {qw}", NineDecimals(*nanos))?;
-            }
+            Format::Tum => writeln!(out, "{} {x} {y} {z} {qx} {qy} {qz} {qw}", NineDecimals(*nanos))?,
             Format::Kitti => {
                 let rows = pose.rotation().into_iter().zip(pose.position);
                 let rows: Vec<_> = rows.map(|([a, b, c], t)| format!("{a} {b} {c} {t}")).collect();

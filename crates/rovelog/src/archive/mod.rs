@@ -18,7 +18,8 @@ use zip::ZipArchive;
 
 use self::tar_files::{TarFiles, is_tar};
 use crate::Watch;
-use crate::file::{SUFFIXES, load};
+use crate::file::load;
+use crate::open::plain_name;
 use crate::packed::{self, Compression, Store};
 
 /// Number of bytes at the start of a file that are needed to recognize an archive. This is the size
@@ -242,8 +243,7 @@ fn is_named_like_a_log(name: &str) -> bool {
         return false;
     }
     let known = |extension: &str| crate::FORMATS.iter().any(|format| format.extensions.contains(&extension));
-    let stem = SUFFIXES.iter().rev().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(&name);
-    stem.rsplit_once('.').is_some_and(|(stem, extension)| !stem.is_empty() && known(extension))
+    plain_name(&name).rsplit_once('.').is_some_and(|(stem, extension)| !stem.is_empty() && known(extension))
 }
 
 /// Splits a path such as `logs.zip/flight/17.ulg` into the path of the archive and the name of the

@@ -175,10 +175,16 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             .next("name a file for at least one of the two logs"));
     }
     let (log_a, log_b) = (a.open_all(context)?, b.open_all(context)?);
-    let ignored = Ignored { counts: args.ignore_counts, calibration: args.ignore_calibration };
-    let (jobs, progress) = (context.jobs(), &context.progress);
-    let chosen = Chosen { topics: &args.topics, fields: &args.fields, jobs, progress };
-    let document = Document::of((&a.name(), &log_a), (&b.name(), &log_b), ignored, &chosen, args.stats)?;
+    let chosen = Chosen {
+        ignore_counts: args.ignore_counts,
+        ignore_calibration: args.ignore_calibration,
+        stats: args.stats,
+        topics: &args.topics,
+        fields: &args.fields,
+        jobs: context.jobs(),
+        progress: &context.progress,
+    };
+    let document = Document::of((&a.name(), &log_a), (&b.name(), &log_b), &chosen)?;
     let different = document.different;
     let mut out = context.out();
     match format {
@@ -192,16 +198,6 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let lost = lost.max(context.notices.end_of_log(log_b.as_log(), &b.path));
     let lost = lost.max(context.notices.losses(&document.losses));
     Ok(if different && args.exit_code { Status::Failed } else { lost })
-}
-
-/// Kinds of differences that `rovelog diff` does not report.
-#[derive(Clone, Copy, Debug, Default)]
-struct Ignored {
-    /// True to ignore different numbers of records in a topic if its rates agree.
-    counts: bool,
-    /// True to ignore parameters that a vehicle changes by itself, such as calibration and flight
-    /// counters.
-    calibration: bool,
 }
 
 /// Options of [`diff`].
@@ -253,24 +249,25 @@ impl From<Failure> for NoDiff {
 /// # Errors
 /// Returns an error if a log does not have a selected topic or signal, or if a log cannot be read.
 pub fn diff(a: (&str, &AnyLog), b: (&str, &AnyLog), options: &DiffOptions) -> Result<String, NoDiff> {
-    let topics = TopicArgs::named(&options.topics);
-    let fields = FieldArgs::named(&options.fields)?;
-    let ignored = Ignored { counts: options.ignore_counts, calibration: options.ignore_calibration };
-    let progress = Progress::default();
-    let chosen = Chosen { topics: &topics, fields: &fields, jobs: Jobs::default(), progress: &progress };
-    let document = Document::of(a, b, ignored, &chosen, options.stats)?;
+    let chosen = Chosen {
+        ignore_counts: options.ignore_counts,
+        ignore_calibration: options.ignore_calibration,
+        stats: options.stats,
+        topics: &TopicArgs::named(&options.topics),
+        fields: &FieldArgs::named(&options.fields)?,
+        jobs: Jobs::default(),
+        progress: &Progress::default(),
+    };
+    let document = Document::of(a, b, &chosen)?;
     serde_json::to_string(&document).map_err(|error| Failure::from(error).into())
 }
 
 impl Document {
-    /// Compares two logs, each given as a pair of its name and its reader. If `stats` is given, the
-    /// values of all signals are compared too.
+    /// Compares two logs, each given as a pair of its name and its reader.
     fn of(
         (name_a, a): (&str, &AnyLog),
         (name_b, b): (&str, &AnyLog),
-        ignored: Ignored,
         chosen: &Chosen<'_>,
-        stats: bool,
     ) -> Result<Self, Failure> {
         let all: Vec<Topic> = a.topics().iter().chain(b.topics()).cloned().collect();
         chosen.topics.require_matches(&all).map_err(|failure| failure.at(Path::new(name_a)))?;
@@ -278,11 +275,11 @@ impl Document {
             log.topics().iter().filter(|topic| chosen.topics.selects(topic)).cloned().collect()
         };
         let (topics_a, topics_b) = (of(a), of(b));
-        let topics = topics(&topics_a, &topics_b, ignored.counts);
+        let topics = topics(&topics_a, &topics_b, chosen.ignore_counts);
         let formats = formats(&topics_a, &topics_b);
-        let params = params(a, b, ignored.calibration);
+        let params = params(a, b, chosen.ignore_calibration);
         let different = !(topics.is_empty() && formats.is_empty() && params.is_empty());
-        let (statistics, losses) = if stats || !chosen.fields.is_empty() {
+        let (statistics, losses) = if chosen.stats || !chosen.fields.is_empty() {
             let (pairs, losses) = statistics::pairs((Path::new(name_a), a), (Path::new(name_b), b), chosen)?;
             (Some(pairs), losses)
         } else {

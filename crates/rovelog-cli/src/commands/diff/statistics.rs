@@ -16,7 +16,7 @@ use crate::machine::Count;
 use crate::output::Out;
 use crate::progress::Progress;
 use crate::select::{FieldArgs, TopicArgs};
-use crate::table::{Align, Table};
+use crate::table::Table;
 use crate::window::Window;
 
 /// Statistics of a signal in both logs.
@@ -45,8 +45,15 @@ impl From<Line> for Values {
     }
 }
 
-/// Selection of the signals to compare.
+/// Selection of what to compare.
 pub(super) struct Chosen<'a> {
+    /// True to ignore different numbers of records in a topic if its rates agree.
+    pub(super) ignore_counts: bool,
+    /// True to ignore parameters that a vehicle changes by itself, such as calibration and flight
+    /// counters.
+    pub(super) ignore_calibration: bool,
+    /// True to compare the values of all signals that both logs have.
+    pub(super) stats: bool,
     pub(super) topics: &'a TopicArgs,
     /// Fields and expressions to compare. If empty, all fields that exist in both logs are
     /// compared.
@@ -97,15 +104,7 @@ fn lines(log: &AnyLog, chosen: &Chosen<'_>, losses: &mut Vec<Loss>) -> Result<Ve
 /// Prints the statistics as a table. If `all` is true, the table contains all signals. Otherwise it
 /// contains only the signals that differ.
 pub(super) fn text(out: &mut Out, pairs: &[Pair], all: bool) -> Result<(), Failure> {
-    let mut table = Table::new(&[
-        ("SIGNAL", Align::Left),
-        ("UNIT", Align::Left),
-        ("COUNT", Align::Left),
-        ("MIN", Align::Left),
-        ("MAX", Align::Left),
-        ("MEAN", Align::Left),
-        ("STD", Align::Left),
-    ]);
+    let mut table = Table::default().left(["SIGNAL", "UNIT", "COUNT", "MIN", "MAX", "MEAN", "STD"]);
     for pair in pairs.iter().filter(|pair| all || pair.a.cells() != pair.b.cells()) {
         let extreme = |value: Option<Number>| value.map_or_else(|| "-".to_owned(), Number::short);
         let float = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| short(Some(value)));

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
-use rovelog::{AnyLog, Select, Timestamp};
+use rovelog::{AnyLog, Select};
 use rovelog_export::Loss;
 use rovelog_export::signal::{Condition, Event, Signals};
 use rovelog_export::statistics::short;
@@ -17,7 +17,7 @@ use crate::input::Input;
 use crate::machine::Count;
 use crate::output::Out;
 use crate::select::signal_failure;
-use crate::text::{count, escape};
+use crate::text::{cell, count, escape};
 use crate::times::Times;
 use crate::window::span;
 use rovelog_export::duration_text;
@@ -199,21 +199,18 @@ impl Line<'_> {
             }
             Sink::Csv(csv) => {
                 let doc = self.doc(event);
-                let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-                let mut time = String::new();
-                self.times.push_csv(Some(self.time(event)), &mut time);
                 csv.write_record([
                     self.file.clone().unwrap_or_default(),
                     self.condition.as_str().to_owned(),
-                    time,
+                    self.times.csv(Some(self.times.at(event.start))),
                     doc.t_ns,
                     doc.end_ns,
                     doc.duration_ns,
                     doc.rows.to_string(),
-                    number(doc.min),
-                    number(doc.max),
-                    number(doc.from),
-                    number(doc.to),
+                    cell(doc.min),
+                    cell(doc.max),
+                    cell(doc.from),
+                    cell(doc.to),
                 ])?;
                 Ok(())
             }
@@ -224,19 +221,12 @@ impl Line<'_> {
         }
     }
 
-    fn time(&self, event: &Event) -> Timestamp {
-        Timestamp::new(event.start, self.times.clock())
-    }
-
     fn doc(&self, event: &Event) -> EventDoc {
-        let nanos = |time: i64| {
-            let time = Timestamp::new(time, self.times.clock());
-            self.times.t_ns(Some(time)).unwrap_or(time.nanos).to_string()
-        };
+        let nanos = |time: i64| self.times.t_ns(Some(self.times.at(time))).unwrap_or(time).to_string();
         EventDoc {
             file: None,
             condition: None,
-            time: self.times.machine(Some(self.time(event))),
+            time: self.times.machine(Some(self.times.at(event.start))),
             t_ns: nanos(event.start),
             end_ns: nanos(event.end),
             duration_ns: event.end.abs_diff(event.start).to_string(),
@@ -252,9 +242,8 @@ impl Line<'_> {
     /// Prints one event, for example `2024-03-18T14:49:25.282Z  +00:00:14.9  2.35s  3.21 to 3.39 V
     /// voltage_v < 3.4`.
     fn text(&self, event: &Event, out: &mut Out) -> Result<(), Failure> {
-        let mut time = String::new();
-        self.times.push_text(Some(self.time(event)), &mut time);
-        let since = self.times.since_start(self.time(event)).unwrap_or_else(|| "-".to_owned());
+        let start = Some(self.times.at(event.start));
+        let (time, since) = (self.times.aligned(start), self.times.since_start(start));
         let mut duration = duration_text(event.end.saturating_sub(event.start));
         if event.is_open {
             duration.push('+');

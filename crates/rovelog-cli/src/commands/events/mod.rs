@@ -101,11 +101,7 @@ fn one(args: &Args, input: &Input, log: &AnyLog, format: Format, context: &Conte
         Format::Csv => {
             let rows = lines.iter().map(|line| {
                 let EventDoc { t_ns, kind, level, name, text, .. } = doc(line, &times);
-                let mut time = String::new();
-                times.push_csv(Some(line.time), &mut time);
-                let (level, name) = (level.unwrap_or_default(), name.unwrap_or_default());
-                let t_ns = t_ns.unwrap_or_default();
-                [time, t_ns, kind.to_owned(), level.to_owned(), name.to_owned(), text.into_owned()]
+                (times.csv(Some(line.time)), t_ns, kind, level, name, text)
             });
             out.csv(["time", "t_ns", "kind", "level", "name", "text"], rows)?;
         }
@@ -136,9 +132,7 @@ fn doc<'a>(line: &'a Change<Entry>, times: &Times) -> EventDoc<'a> {
 ///
 /// `2024-03-18T14:49:25.282000Z  +00:00:14.9  info      Armed by internal command`
 fn write_text(out: &mut Out, line: &Change<Entry>, times: &Times) -> std::io::Result<()> {
-    let mut time = String::new();
-    times.push_text(Some(line.time), &mut time);
-    let since = times.since_start(line.time).unwrap_or_else(|| "-".to_owned());
+    let (time, since) = (times.aligned(Some(line.time)), times.since_start(Some(line.time)));
     let event = line.value.event();
     let word = event.map_or(line.value.kind_name(), Event::level_name);
     let padded = format!("{word:9}");

@@ -112,6 +112,16 @@ impl Args {
             CsvDialect::RocketloggerV2 => Some(CsvStyle::Dates),
         }
     }
+
+    /// Returns the path given by the user, or `None` if the output goes to stdout.
+    pub(super) fn path(&self) -> Option<&Path> {
+        unless_stdout(self.output.as_deref())
+    }
+
+    /// Returns true if the export writes one table for each topic.
+    pub(super) fn makes_tables(&self, kind: Kind) -> bool {
+        matches!(kind, Kind::Table(_)) && !self.join.is_asked() && self.logger_csv().is_none()
+    }
 }
 
 /// Destination of an export.
@@ -128,18 +138,6 @@ impl Target<'_> {
             Self::Stdout => None,
             Self::File(path) | Self::Folder(path) => Some(path),
         }
-    }
-}
-
-impl Args {
-    /// Returns the path given by the user, or `None` if the output goes to stdout.
-    pub(super) fn path(&self) -> Option<&Path> {
-        unless_stdout(self.output.as_deref())
-    }
-
-    /// Returns true if the export writes one table for each topic.
-    pub(super) fn makes_tables(&self, kind: Kind) -> bool {
-        matches!(kind, Kind::Table(_)) && !self.join.is_asked() && self.logger_csv().is_none()
     }
 }
 

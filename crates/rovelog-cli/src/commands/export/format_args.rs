@@ -3,7 +3,7 @@
 use clap::{Arg, Command, ValueEnum};
 
 use crate::args::option_names;
-use crate::compression::{FileCompression, parse_compression};
+use crate::compression::{Compression, parse_compression};
 use crate::velodyne::VelodyneArgs;
 
 /// Start of the headings above these options. The names of the formats follow.
@@ -80,7 +80,7 @@ pub(super) struct MessageArgs {
     /// Compression of the output: for mcap zstd[:LEVEL] (default zstd:1), lz4 or none; for bag2
     /// none (default), lz4 or bz2
     #[arg(long, value_name = "NAME", value_parser = parse_compression)]
-    pub(super) compression: Option<FileCompression>,
+    pub(super) compression: Option<Compression>,
     #[command(flatten)]
     pub(super) velodyne: VelodyneArgs,
 }

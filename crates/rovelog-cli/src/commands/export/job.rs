@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rovelog::rld_format::csv::CsvStyle;
 use rovelog::{AnyLog, LogReader as _, Select, Topic};
-use rovelog_export::bag2::{self, Bag2Options, Compression};
+use rovelog_export::bag2::{self, Bag2Options};
 use rovelog_export::mcap::{self, McapOptions, RosForm};
 use rovelog_export::signal::Signal;
 use rovelog_export::table::{self, Dialect, Kind as Table, Names, TableOptions, TimeUnit};
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::args::{Args, Target};
 use super::format_args::{CsvDialect, NameStyle, Profile, Unit};
-use crate::compression::FileCompression;
+use crate::compression::Compression;
 use crate::context::Context;
 use crate::destination::Destination;
 use crate::failure::Failure;
@@ -80,7 +80,7 @@ impl Job<'_> {
         options.blobs = args.tables.blobs;
         options.times_from = self.times_from;
         options.derived.clone_from(&self.derived);
-        options.delimiter = args.csv.delimiter.unwrap_or(b',');
+        options.delimiter = args.csv.delimiter;
         options.jobs = self.context.jobs();
         if args.csv.names == Some(NameStyle::Dot) {
             options.names = Names::Dot;
@@ -103,18 +103,14 @@ impl Job<'_> {
     /// Returns the paths of all files that are read. The output must not overwrite any of them.
     pub(super) fn inputs(&self) -> Vec<PathBuf> {
         let mut files = self.input.files(self.context);
-        files.extend(self.args.messages.velodyne.file());
+        files.extend(self.args.messages.velodyne.calibration.clone());
         files
     }
 
     pub(super) fn ndjson(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
-        let progress = self.progress();
-        let select = self.select(topics);
-        let mut take = |at| progress.at(at);
-        let mut out = Destination::text(target.path(), &self.inputs(), self.args.out, self.context)?;
-        let (rows, losses) = ndjson::write(&**self.log, &select, self.context.jobs(), &mut out, &mut take)?;
-        let files = out.finish()?.map(|path| file(&path, None, rows)).into_iter().collect();
-        Ok(Done { files, losses, ..Done::default() })
+        self.messages(self.text_output(target)?, |out, take| {
+            Ok(ndjson::write(&**self.log, &self.select(topics), self.context.jobs(), out, take)?)
+        })
     }
 
     pub(super) fn mcap(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
@@ -125,13 +121,13 @@ impl Job<'_> {
             (self.args.messages.raw, self.args.messages.full, self.args.messages.batch);
         options.jobs = self.context.jobs();
         options.compression =
-            self.args.messages.compression.and_then(FileCompression::for_mcap).unwrap_or(options.compression);
+            self.args.messages.compression.and_then(Compression::for_mcap).unwrap_or(options.compression);
         options.ros = match (self.args.messages.ros2, self.args.messages.modernize) {
             (true, _) => RosForm::Ros2,
             (false, true) => RosForm::Modernized,
             (false, false) => RosForm::Recorded,
         };
-        self.messages(target, "log.mcap", |out, take| {
+        self.messages(self.binary_output(target, "log.mcap")?, |out, take| {
             Ok(mcap::write(self.log, &self.select(topics), &options, self.provenance, out, take)?)
         })
     }
@@ -147,8 +143,8 @@ impl Job<'_> {
         options.velodyne = self.args.messages.velodyne.options()?;
         options.modernize = self.args.messages.modernize;
         options.compression =
-            self.args.messages.compression.and_then(FileCompression::for_bag).unwrap_or(Compression::None);
-        self.messages(target, "log.bag", |out, take| {
+            self.args.messages.compression.and_then(Compression::for_bag).unwrap_or(options.compression);
+        self.messages(self.binary_output(target, "log.bag")?, |out, take| {
             bag2::write(self.log, &self.select(topics), &options, out, take).map_err(|error| {
                 // A format error means that the log contains data that a V2.0 bag cannot represent.
                 let whole = matches!(error, ExportError::Format(_));
@@ -179,26 +175,46 @@ impl Job<'_> {
             .next("name a file: -o log.csv")
             .at(folder));
         }
-        let out = Destination::text(target.path(), &self.inputs(), self.args.out, self.context)?;
-        let written = logger_csv::write(log, style, out)?;
-        let path = written.out.finish()?;
-        let files = path.map(|path| file(&path, log.topics().first(), written.messages));
+        let mut out = self.text_output(target)?;
+        let written = logger_csv::write(log, style, &mut out)?;
+        let files = out.finish()?.map(|path| file(&path, log.topics().first(), written.messages));
         let files = files.into_iter().collect();
         Ok(Done { files, losses: written.losses, notes: written.notes })
     }
 
-    /// Writes the messages of the selected topics to one binary file.
+    /// Opens the output for text. It is a file or stdout.
+    fn text_output(&self, target: &Target<'_>) -> Result<Destination, Failure> {
+        Destination::text(target.path(), &self.inputs(), self.args.out, self.context)
+    }
+
+    /// Opens the output for binary data. It is a file or stdout. Error messages suggest `example` as
+    /// a file name.
+    fn binary_output(&self, target: &Target<'_>, example: &str) -> Result<Destination, Failure> {
+        Destination::create(target.path(), example, &self.inputs(), self.args.out, self.context)
+    }
+
+    /// Opens the output for a table. Error messages suggest a file name that starts with `stem`.
+    pub(super) fn table_output(
+        &self,
+        kind: Table,
+        target: &Target<'_>,
+        stem: &str,
+    ) -> Result<Destination, Failure> {
+        match kind {
+            Table::Csv => self.text_output(target),
+            _ => self.binary_output(target, &format!("{stem}.{}", kind.name())),
+        }
+    }
+
+    /// Writes the messages of the selected topics to one file.
     fn messages(
         &self,
-        target: &Target<'_>,
-        example: &str,
-        write: impl FnOnce(Destination, &mut dyn FnMut(u64)) -> Result<Exported<Destination>, Failure>,
+        mut out: Destination,
+        write: impl FnOnce(&mut Destination, &mut dyn FnMut(u64)) -> Result<Exported, Failure>,
     ) -> Result<Done, Failure> {
         let progress = self.progress();
-        let out = Destination::create(target.path(), example, &self.inputs(), self.args.out, self.context)?;
-        let written = write(out, &mut |at| progress.at(at))?;
-        let path = written.out.finish()?;
-        let files = path.map(|path| file(&path, None, written.messages)).into_iter().collect();
+        let written = write(&mut out, &mut |at| progress.at(at))?;
+        let files = out.finish()?.map(|path| file(&path, None, written.messages)).into_iter().collect();
         Ok(Done { files, losses: written.losses, notes: written.notes })
     }
 
@@ -230,15 +246,8 @@ impl Job<'_> {
                 }
             }
             Target::Stdout | Target::File(_) => {
-                let path = target.path();
                 let [topic] = topics.as_slice() else { return Err(self.one_topic(kind, &topics)) };
-                let (inputs, args) = (self.inputs(), self.args.out);
-                let out = if kind == Table::Csv {
-                    Destination::text(path, &inputs, args, self.context)?
-                } else {
-                    let example = format!("topic.{}", kind.name());
-                    Destination::create(path, &example, &inputs, args, self.context)?
-                };
+                let out = self.table_output(kind, target, "topic")?;
                 let mut written = self.write(kind, vec![(*topic, out)], &mut done.losses, &mut step)?;
                 let written = written.remove(0);
                 let path = written.out.finish()?;

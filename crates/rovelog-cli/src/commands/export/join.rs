@@ -6,7 +6,6 @@ use rovelog_export::table::{self, Kind as Table};
 
 use super::args::{Args, Target};
 use super::job::{Done, Job, decodable, file};
-use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::select::unknown_topic;
 use crate::window::span;
@@ -79,25 +78,12 @@ impl Job<'_> {
         let progress = &self.context.progress;
         progress.start(None);
         let how = (kind, &self.options());
-        let path = target.path();
-        let losses;
-        if path.is_none() && kind == Table::Csv {
-            // CSV and NDJSON are text, so they may be written to a terminal. Binary formats may
-            // not.
-            let mut out = progress.counting(self.context.out());
-            let written = table::write_joined(&**self.log, table, &mut out, how, self.provenance);
-            (_, losses) = written.map_err(failed)?;
-            std::io::Write::flush(&mut out)?;
-        } else {
-            let example = format!("joined.{}", kind.name());
-            let mut out = Destination::create(path, &example, &self.inputs(), self.args.out, self.context)?;
-            let mut counting = progress.counting(&mut out);
-            let written = table::write_joined(&**self.log, table, &mut counting, how, self.provenance);
-            let rows;
-            (rows, losses) = written.map_err(failed)?;
-            out.finish()?;
-            done.files.extend(path.map(|path| file(path, None, rows)));
-        }
+        let mut out = self.table_output(kind, target, "joined")?;
+        let mut counting = progress.counting(&mut out);
+        let written = table::write_joined(&**self.log, table, &mut counting, how, self.provenance);
+        let (rows, losses) = written.map_err(failed)?;
+        out.finish()?;
+        done.files.extend(target.path().map(|path| file(path, None, rows)));
         done.losses.extend(losses);
         Ok(done)
     }

@@ -48,7 +48,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     })?;
     let kind = kind_of(args)?;
     check_options(args, kind, context)?;
-    let logs = args.logs.paths();
+    let logs = &args.logs.files;
     if !is_many(logs) {
         let target = target(args, kind)?;
         return args.logs.each(context, |input| one(args, input, kind, &target, format, context));
@@ -146,42 +146,29 @@ fn one(
     };
     let lost = context.notices.losses(&done.losses);
     done.notes.iter().for_each(|line| context.note(line));
-    report(&job, kind, target, format, &done)?;
+    report(&job, kind, target, format, done)?;
     Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
 }
 
 /// Reports the result of an export. With `-f json`, a JSON document is written to stdout. Otherwise
 /// the paths of files in a folder are written to stdout, and a summary is written to stderr.
-fn report(
-    job: &Job<'_>,
-    kind: Kind,
-    target: &Target<'_>,
-    format: Format,
-    done: &Done,
-) -> Result<(), Failure> {
+fn report(job: &Job<'_>, kind: Kind, target: &Target<'_>, format: Format, done: Done) -> Result<(), Failure> {
     let context = job.context;
     if let Target::Stdout = target {
         return Ok(());
     }
     let mut out = context.out();
     if format == Format::Json {
-        let loss = |loss: &Loss| LossDoc {
-            topic: loss.topic.clone(),
-            column: Some(loss.column.clone()).filter(|column| !column.is_empty()),
-            why: loss.why.clone(),
+        let loss = |Loss { topic, column, why, .. }| {
+            let column = Some(column).filter(|column| !column.is_empty());
+            LossDoc { topic, column, why }
         };
-        let losses = done.losses.iter().map(loss).collect();
-        let files = done.files.iter().map(|file| FileDoc {
-            file: file.file.clone(),
-            topic: file.topic.clone(),
-            rows: file.rows,
-        });
         let document = Document {
             schema: "rovelog.export/2",
             file: job.input.name(),
             kind: kind.name(),
-            files: files.collect(),
-            lost: losses,
+            files: done.files,
+            lost: done.losses.into_iter().map(loss).collect(),
         };
         return Ok(out.document(&document)?);
     }

@@ -285,9 +285,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     let outputs =
         Outputs { path: Some(&args.output), is_file: false, extension: None, folder: None, out: args.out };
-    let is_many = is_many(args.logs.paths());
+    let is_many = is_many(&args.logs.files);
     let mut without = 0;
-    let status = outputs.each(args.logs.paths(), context, |input, output| {
+    let status = outputs.each(&args.logs.files, context, |input, output| {
         let output = output.unwrap_or(&args.output);
         let log = input.open(context)?;
         let Extracted { is_empty, status } = one(args, &log, input, output, format, context)?;
@@ -339,7 +339,7 @@ fn one(
     let times = context.times(log.info()).map_err(here)?;
     let window = args.window.resolve(&times, span(&**log)).map_err(here)?;
     let mut inputs = input.files(context);
-    inputs.extend(args.velodyne.file());
+    inputs.extend(args.velodyne.calibration.clone());
     context.progress.start(Some(log.info().size));
     let mut done = Extraction {
         args,

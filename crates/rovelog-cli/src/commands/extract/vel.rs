@@ -112,7 +112,7 @@ impl Extraction<'_> {
     /// Writes the packets of the Velodyne to a PCAP file, in the form in which they were sent over
     /// the network.
     pub(super) fn packets(&mut self, reader: &VelReader, window: &Window) -> Result<(), Failure> {
-        let sensor = self.args.velodyne.model().map(|model| reader.sensor_named(model));
+        let sensor = self.args.velodyne.model.map(|model| reader.sensor_named(model));
         let clock = sensor.as_ref().or(reader.meaning().velodyne.as_ref()).map(|s| reader.packet_clock(s));
         let base = TimeBase::of(reader);
         let (mut first, mut count, mut displaced) = (None, 0, 0_u64);

@@ -5,8 +5,8 @@ use rovelog::Timestamp;
 use crate::failure::Failure;
 use crate::output::Out;
 use crate::survey::Survey;
-use crate::table::{Align, Table};
-use crate::text::size;
+use crate::table::Table;
+use crate::text::{cell, size};
 use crate::times::{TimeArgs, Times};
 use rovelog_export::duration_text;
 
@@ -44,7 +44,7 @@ impl Brief {
         let times = Times::new(info, TimeArgs::default())?;
         let (start, end) = (info.data_start(), info.data_end());
         let text = |time: Option<Timestamp>| times.machine(time).unwrap_or_default();
-        let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos.to_string()).unwrap_or_default();
+        let nanos = |time: Option<Timestamp>| cell(time.map(|time| time.nanos));
         let stale: u64 = info.outside().iter().map(|outside| outside.count).sum();
         Ok(Self([
             file.to_owned(),
@@ -53,13 +53,13 @@ impl Brief {
             info.dialect.unwrap_or_default().to_owned(),
             info.size.to_string(),
             info.state.name().to_owned(),
-            times.clock().name().to_owned(),
+            times.clock.name().to_owned(),
             info.utc.as_ref().map(|utc| utc.rule).unwrap_or_default().to_owned(),
             text(start),
             text(end),
             nanos(start),
             nanos(end),
-            info.data_duration().map(|nanos| nanos.to_string()).unwrap_or_default(),
+            cell(info.data_duration()),
             info.records.to_string(),
             survey.topics.iter().filter(|topic| topic.count > 0).count().to_string(),
             info.problems.to_string(),
@@ -81,17 +81,8 @@ impl Brief {
 
     /// Returns an empty table for text output.
     pub(super) fn table() -> Table<'static> {
-        Table::new(&[
-            ("FILE", Align::Left),
-            ("FORMAT", Align::Left),
-            ("STATE", Align::Left),
-            ("START", Align::Left),
-            ("DURATION", Align::Right),
-            ("RECORDS", Align::Right),
-            ("TOPICS", Align::Right),
-            ("SIZE", Align::Right),
-            ("PROBLEMS", Align::Right),
-        ])
+        let numbers = ["DURATION", "RECORDS", "TOPICS", "SIZE", "PROBLEMS"];
+        Table::default().left(["FILE", "FORMAT", "STATE", "START"]).right(numbers)
     }
 
     /// Returns the line as a row of the table.

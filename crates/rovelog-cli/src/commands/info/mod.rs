@@ -17,11 +17,10 @@ use crate::commands::topics;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, LogArgs};
-use crate::machine::Count;
-use crate::machine::{ClockDoc, DetailsDoc, FormatDoc, LostDoc, OutsideDoc, ProblemDoc, TopicDoc};
+use crate::machine::{ClockDoc, Count, DetailsDoc, FormatDoc, LostDoc, OutsideDoc, ProblemDoc, TopicDoc};
 use crate::output::Out;
 use crate::survey::Survey;
-use crate::text::{count, escape, size, with_file};
+use crate::text::{count, counts, escape, size, with_file};
 use crate::times::Times;
 use rovelog_export::duration_text;
 use rovelog_export::findings::Severity;
@@ -95,30 +94,7 @@ struct Document<'a> {
     details: DetailsDoc<'a>,
     /// Present only with `-v`, because the records must be decoded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    totals: Option<Vec<GroupDoc<'a>>>,
-}
-
-/// Totals of one source in the JSON document.
-#[derive(Serialize)]
-struct GroupDoc<'a> {
-    name: &'a str,
-    totals: Vec<TotalDoc>,
-}
-
-/// A total in the JSON document.
-#[derive(Serialize)]
-struct TotalDoc {
-    name: &'static str,
-    value: f64,
-    unit: &'static str,
-}
-
-impl<'a> GroupDoc<'a> {
-    fn new(group: &'a Group) -> Self {
-        let totals = group.totals.iter();
-        let totals = totals.map(|total| TotalDoc { name: total.name, value: total.value, unit: total.unit });
-        Self { name: &group.name, totals: totals.collect() }
-    }
+    totals: Option<&'a [Group]>,
 }
 
 impl<'a> Document<'a> {
@@ -152,7 +128,7 @@ impl<'a> Document<'a> {
             problem_count: Count(info.problems),
             problems: survey.diagnostics.list().iter().map(ProblemDoc::new).collect(),
             details: DetailsDoc(&info.details),
-            totals: totals.map(|groups| groups.iter().map(GroupDoc::new).collect()),
+            totals: totals.map(Vec::as_slice),
         })
     }
 }
@@ -341,8 +317,8 @@ fn lines<'a>(
     ];
     let point = |time| {
         let mut text = times.brief(time);
-        if times.shows_utc() && times.clock() != Clock::Unix {
-            let _ = write!(text, "   ({} {} s)", times.clock(), time.seconds());
+        if times.shows_utc() && times.clock != Clock::Unix {
+            let _ = write!(text, "   ({} {} s)", times.clock, time.seconds());
         }
         match times.epoch(time) {
             Some(epoch) if verbose => format!("{text}   (epoch {epoch} s)"),
@@ -405,22 +381,17 @@ fn findings(input: &Input, survey: &Survey) -> Option<String> {
     };
     let levels = [Severity::High, Severity::Medium, Severity::Low];
     let of = |level| found.iter().filter(move |finding| finding.severity == level);
-    let counts = levels.map(|level| (of(level).count(), level.name()));
-    let counts: Vec<_> = counts
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, name)| format!("{count} {name}"))
-        .collect();
-    if counts.is_empty() {
+    if found.is_empty() {
         return Some("none".to_owned());
     }
+    let counts = counts(&levels.map(|level| (of(level).count(), level.name())));
     let mut kinds = Vec::new();
     for finding in levels.into_iter().flat_map(of) {
         if !kinds.contains(&finding.kind.id()) {
             kinds.push(finding.kind.id());
         }
     }
-    Some(format!("{}: {} ({command})", counts.join(", "), kinds.join(", ")))
+    Some(format!("{counts}: {} ({command})", kinds.join(", ")))
 }
 
 /// Returns a line for each topic with stale times, that is, times far outside the range of all
@@ -482,16 +453,16 @@ fn clock(info: &LogInfo, times: &Times) -> String {
     if info.start.or(info.end).is_none() && info.utc.is_none() {
         return "unknown, because no record has a time".to_owned();
     }
-    let mut text = times.clock().to_string();
+    let mut text = times.clock.to_string();
     let Some(utc) = &info.utc else {
-        text.push_str(if times.clock() == Clock::Unix { " (UTC)" } else { "; the log has no UTC" });
+        text.push_str(if times.clock == Clock::Unix { " (UTC)" } else { "; the log has no UTC" });
         return text;
     };
     let _ = write!(text, "; UTC by {}", utc.rule);
     if !utc.evidence.is_empty() {
         let _ = write!(text, ": {}", utc.evidence);
     }
-    if times.clock() != Clock::Unix {
+    if times.clock != Clock::Unix {
         let offset = Timestamp::new(utc.nanos, Clock::Unix).seconds();
         let _ = write!(text, " (offset {offset} s)");
     }

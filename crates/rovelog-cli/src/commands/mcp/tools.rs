@@ -253,9 +253,7 @@ impl Tool {
                     [name] => words.push(find(name)?.to_string_lossy().into_owned()),
                     _ => return Err(format!("the argument {} must be one path", argument.name)),
                 },
-                Kind::Option(option) => {
-                    options.extend(given.iter().map(|value| format!("{option}={value}")));
-                }
+                Kind::Option(option) => options.extend(given.iter().map(|value| format!("{option}={value}"))),
                 Kind::Positional(is_name) => {
                     if let Some(word) = given.iter().find(|word| !is_name(word)) {
                         let name = argument.name;

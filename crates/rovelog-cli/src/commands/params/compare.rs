@@ -67,8 +67,7 @@ pub(super) fn compare(
         })?,
         Format::Ndjson => differences.into_iter().try_for_each(|difference| out.line(&difference))?,
         Format::Csv => {
-            let rows =
-                pairs.iter().map(|(name, a, b)| [(*name).clone(), shown(a.as_ref()), shown(b.as_ref())]);
+            let rows = pairs.iter().map(|(name, a, b)| (name, shown(a.as_ref()), shown(b.as_ref())));
             out.csv(["name", "a", "b"], rows)?;
         }
     }

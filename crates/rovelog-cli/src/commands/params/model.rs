@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use rovelog::{AnyLog, Timestamp, Value};
+use rovelog::ulog_format::ParameterChange;
+use rovelog::{AnyLog, Value};
 use rovelog_export::text::{cell, plain};
 
 /// Prefixes of the names of parameters that a vehicle changes by itself.
@@ -33,14 +34,7 @@ pub(in crate::commands) struct Param {
     /// Default value in the configuration of the airframe.
     pub(super) setup_default: Option<Value>,
     /// Changes of the parameter during the log, in file order.
-    pub(super) changes: Vec<Change>,
-}
-
-/// A change of a parameter during the log.
-pub(in crate::commands) struct Change {
-    pub(super) time: Option<Timestamp>,
-    pub(super) value: Value,
-    pub(super) offset: u64,
+    pub(super) changes: Vec<ParameterChange>,
 }
 
 impl Param {
@@ -77,8 +71,7 @@ pub(in crate::commands) fn parameters(log: &AnyLog) -> Option<BTreeMap<String, P
         params.entry(name).or_default().setup_default = Some(value);
     }
     for change in found.changed {
-        let param = params.entry(change.name).or_default();
-        param.changes.push(Change { time: change.time, value: change.value, offset: change.offset });
+        params.entry(change.name.clone()).or_default().changes.push(change);
     }
     Some(params)
 }

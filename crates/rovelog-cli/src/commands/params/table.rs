@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::model::{Param, shown};
 use crate::context::{Context, Format};
 use crate::failure::Failure;
-use crate::table::{Align, Table};
+use crate::table::Table;
 
 /// The parameters of one log in the JSON document `rovelog.params_table/1`.
 #[derive(Serialize)]
@@ -51,8 +51,7 @@ pub(super) fn write(
             return Ok(csv.flush()?);
         }
         _ => {
-            let head = names.iter().map(|&name| (name, Align::Right));
-            let mut table = Table::new(&[("FILE", Align::Left)].into_iter().chain(head).collect::<Vec<_>>());
+            let mut table = Table::default().left(["FILE"]).right(names.iter().copied());
             for log in logs {
                 table.row(cells(log));
             }

@@ -27,8 +27,8 @@ use crate::health::{HealthDoc, Report};
 use crate::input::{Input, LogArgs};
 use crate::output::Out;
 use crate::select::{FieldArgs, TopicArgs};
-use crate::table::{Align, Table};
-use crate::text::{count, escape};
+use crate::table::Table;
+use crate::text::{cell, count, escape};
 use crate::window::{Window, WindowArgs, select_window, span};
 use rovelog_export::duration_text;
 
@@ -274,8 +274,6 @@ fn csv(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {
         "integral",
         "integral_unit",
     ];
-    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let extreme = |value: Option<Number>| value.map_or_else(String::new, |value| value.to_string());
     let rows = sections.flat_map(|mut section| {
         let fields = std::mem::take(&mut section.fields);
         fields.into_iter().map(move |line| (section.clone(), line))
@@ -284,17 +282,17 @@ fn csv(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {
         [
             section.name.clone().unwrap_or_default(),
             section.start.clone().unwrap_or_default(),
-            section.rows.map_or_else(String::new, |rows| rows.to_string()),
+            cell(section.rows),
             section.duration_ns.clone().unwrap_or_default(),
             line.topic.clone(),
             line.field.clone(),
             line.unit.clone().unwrap_or_default(),
             line.count.to_string(),
-            extreme(line.min),
-            extreme(line.max),
-            number(line.mean),
-            number(line.std),
-            number(line.integral),
+            cell(line.min),
+            cell(line.max),
+            cell(line.mean),
+            cell(line.std),
+            cell(line.integral),
             line.integral_unit.unwrap_or_default().to_owned(),
         ]
     });
@@ -388,13 +386,11 @@ fn values<'t>(lines: &[Line], exact: bool) -> Table<'t> {
         .collect();
     // A narrow terminal shows only the first columns. Charge and energy are shown only if the user
     // asked for them, so they come before the other columns.
-    let mut columns = vec![("FIELD", Align::Left), ("UNIT", Align::Left)];
+    let mut table = Table::default().left(["FIELD", "UNIT"]);
     for integral in &integrals {
-        columns.extend([(integral.name, Align::Right), (integral.milli_hours, Align::Right)]);
+        table = table.right([integral.name, integral.milli_hours]);
     }
-    columns.extend(["COUNT", "MIN", "MAX", "MEAN", "STD"].map(|name| (name, Align::Right)));
-    columns.push(("", Align::Left));
-    let mut table = Table::new(&columns);
+    table = table.right(["COUNT", "MIN", "MAX", "MEAN", "STD"]).left([""]);
     let one_topic = lines.windows(2).all(|pair| pair[0].topic == pair[1].topic);
     // A value without a prefix is printed with all digits if it is an integer.
     let cell = |value: Option<Number>, unit: Option<&str>| match (value, unit) {

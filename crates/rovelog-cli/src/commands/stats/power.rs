@@ -9,14 +9,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rovelog::Error;
 use rovelog::core::internal::parallel::Jobs;
+use rovelog::rld_format::RldReader;
 use rovelog::rld_format::analysis::{
     Accumulator, Current, Events, Phase, StateRuns, Stats, StatsOptions, Sums, Threshold, Windows,
 };
 use rovelog::rld_format::clock::TimeMap;
 use rovelog::rld_format::unit::Scale;
-use rovelog::rld_format::{RldError, RldReader};
 use rovelog_export::statistics::Number;
 
 use super::section::{Line, Section, Sections};
@@ -97,10 +96,6 @@ impl PowerArgs {
     }
 }
 
-fn failed(error: RldError) -> Failure {
-    Failure::from(Error::from(error))
-}
-
 /// Computes the sections of a log one at a time, because there may be as many sections as rows.
 pub(super) struct Power<'a> {
     log: &'a RldReader,
@@ -149,7 +144,7 @@ impl<'a> Power<'a> {
         if !args.power.is_empty() {
             options = options.with_powers(args.power.clone());
         }
-        let sums = log.accumulator(&options).map_err(failed)?;
+        let sums = log.accumulator(&options)?;
         let builder = LineBuilder::new(log, &sums, args, times, context);
         let clip = match window {
             Window { start: None, end: None } => Clip(None),
@@ -201,7 +196,7 @@ fn by_state<'p, 'a: 'p>(
     builder: &'p LineBuilder,
     clip: &'p Clip,
 ) -> Result<Sections<'p>, Failure> {
-    let bits = args.by.iter().map(|name| log.channel(name)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let bits = args.by.iter().map(|name| log.channel(name)).collect::<Result<Vec<_>, _>>()?;
     if let Some(analog) = bits.iter().find(|bit| !log.channels()[**bit].is_binary) {
         let name = &log.channels()[*analog].name;
         return Err(Failure::usage(format!(
@@ -253,14 +248,14 @@ fn events<'a>(
     let current = currents.iter().find(|current| current.name == name);
     let scale = match current {
         Some(current) => current.scale,
-        None => log.channels()[log.channel(name).map_err(failed)?].scale,
+        None => log.channels()[log.channel(name)?].scale,
     };
     // The threshold is converted to raw integers, so that the loop over the rows needs no
     // conversion.
     let threshold = Threshold::new(raw_of(enter, scale), raw_of(leave, scale));
     Ok(match current {
         Some(current) => Events::of_current(log, current, margin, threshold),
-        None => Events::of_channel(log, log.channel(name).map_err(failed)?, threshold),
+        None => Events::of_channel(log, log.channel(name)?, threshold),
     })
 }
 
@@ -378,11 +373,7 @@ impl LineBuilder {
             fields.push(Line { count: Count(stats.rows), remark, ..line });
         }
         let start = self.rows.timestamp(rows.start).filter(|_| !rows.is_empty());
-        let start = start.map(|time| {
-            let mut text = String::new();
-            self.times.push_text(Some(time), &mut text);
-            text
-        });
+        let start = start.map(|time| self.times.aligned(Some(time)));
         let last = rows.end.checked_sub(1).and_then(|last| self.rows.time(last)).filter(|_| !rows.is_empty());
         let span = self.rows.time(rows.start).zip(last).and_then(|(first, last)| last.checked_sub(first));
         Section {

@@ -7,7 +7,7 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use rovelog_export::track::{self, Altitude, Tally, Track, TrackOptions, WriteError, WriteOptions};
+use rovelog_export::track::{self, Altitude, Tally, Track, TrackOptions, WriteError};
 use rovelog_export::trajectory;
 
 use crate::context::{Context, Format};
@@ -16,7 +16,7 @@ use crate::input::{Input, LogArgs};
 use crate::outfile::{OutArgs, OutFile, unless_stdout};
 use crate::outputs::Outputs;
 use crate::select::unknown_topic;
-use crate::text::count;
+use crate::text::{count, counts};
 use crate::window::{WindowArgs, span};
 
 const MORE: &str = "\
@@ -125,7 +125,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         folder: name.map(|name| format!("-o tracks/ --to {name}")),
         out: args.out,
     };
-    outputs.each(args.logs.paths(), context, |input, path| one(args, input, kind, path, context))
+    outputs.each(&args.logs.files, context, |input, path| one(args, input, kind, path, context))
 }
 
 /// Writes the track of one log.
@@ -229,7 +229,7 @@ fn write(
         Some(Heights::Relative) => Altitude::Relative,
         Some(Heights::Clamp) => Altitude::Clamp,
     };
-    match track::write(track, format, &WriteOptions::default().with_altitude(altitude), out) {
+    match track::write(track, format, altitude, out) {
         Ok(()) => Ok(()),
         Err(WriteError::Io(error)) => Err(error.into()),
         Err(error) => Err(Failure::failed(error.to_string())),
@@ -257,16 +257,14 @@ fn no_fix_failure(what: &str, tally: &Tally, args: &Args) -> Failure {
 /// Lists how many rows were skipped for each reason, for example `160 without a fix, 3 without a
 /// position`.
 fn skipped_rows(tally: &Tally) -> String {
-    let parts = [
+    counts(&[
         (tally.without_fix, "without a fix"),
         (tally.implausible, "without a position"),
         (tally.undecodable, "that cannot be decoded"),
         (tally.untimed, "without a time"),
         (tally.close, "closer than 0.1 s"),
         (tally.unmatched, "outside the times of a transform or an attitude"),
-    ];
-    let parts: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    parts.join(", ")
+    ])
 }
 
 /// Summarizes the written track, for example `wrote track.kml: 423 points in 1 segment of

@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::context::{Context, Format};
 use crate::failure::Failure;
 use crate::input::Input;
+use crate::text::cell;
 use crate::times::Times;
 
 /// A point of the track.
@@ -101,10 +102,8 @@ pub(super) fn write(
                 "mode",
             ];
             let rows = rows.map(|(at, row)| {
-                let mut time = String::new();
-                times.push_csv(Some(at), &mut time);
                 [
-                    time,
+                    times.csv(Some(at)),
                     row.t_ns.unwrap_or_default(),
                     row.topic.to_owned(),
                     row.segment.to_string(),
@@ -142,8 +141,4 @@ pub(super) fn write(
             Ok(out.document(&Document { schema: "rovelog.track/1", file: input.name(), points, marks })?)
         }
     }
-}
-
-fn cell(value: Option<impl ToString>) -> String {
-    value.map(|value| value.to_string()).unwrap_or_default()
 }

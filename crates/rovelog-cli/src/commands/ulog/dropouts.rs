@@ -76,9 +76,7 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
         return Ok(context.notices.end_of_log(log.as_log(), &input.path));
     }
     for (number, dropout) in dropouts.iter().enumerate() {
-        let mut time = String::new();
-        times.push_text(dropout.time, &mut time);
-        writeln!(out, "{time}  {} ms", dropout.millis)?;
+        writeln!(out, "{}  {} ms", times.aligned(dropout.time), dropout.millis)?;
         for loss in losses.iter().filter(|loss| loss.dropout == number) {
             let name = escape(&log.topics()[loss.topic.index()].name);
             let (gap, missing) = (loss.gap as f64 / 1e6, count(loss.missing, "record"));

@@ -38,7 +38,8 @@ pub enum DecodeError {
 }
 
 /// A consumer of the fields of records. `K` is the type of the data that the consumer prepared for
-/// a field, such as the name in JSON or the number in protobuf.
+/// a field, such as the name in JSON or the number in protobuf. By default, the starts and ends of
+/// structs and lists are ignored.
 pub trait Visit<K> {
     /// Receives a field with a single number or Boolean. `bytes` are its bytes in the record.
     fn scalar(&mut self, key: &K, scalar: Scalar, bytes: &[u8]);
@@ -50,16 +51,16 @@ pub trait Visit<K> {
     fn leaf(&mut self, key: &K, at: At, leaf: Leaf<'_>);
 
     /// Receives the start of a struct.
-    fn open(&mut self, key: &K, at: At);
+    fn open(&mut self, _key: &K, _at: At) {}
 
     /// Receives the end of the struct that was started last.
-    fn close(&mut self, key: &K, at: At);
+    fn close(&mut self, _key: &K, _at: At) {}
 
-    /// Receives the start of a list with `len` elements that are not numbers.
-    fn list(&mut self, key: &K, len: usize);
+    /// Receives the start of a list with `_len` elements that are not numbers.
+    fn list(&mut self, _key: &K, _len: usize) {}
 
     /// Receives the end of the list that was started last.
-    fn end_list(&mut self, key: &K);
+    fn end_list(&mut self, _key: &K) {}
 }
 
 /// Position of a value in the struct or list that contains it.
@@ -456,10 +457,6 @@ mod tests {
         }
         fn scalars(&mut self, _: &Arc<str>, _: Scalar, _: &[u8]) {}
         fn leaf(&mut self, _: &Arc<str>, _: At, _: Leaf<'_>) {}
-        fn open(&mut self, _: &Arc<str>, _: At) {}
-        fn close(&mut self, _: &Arc<str>, _: At) {}
-        fn list(&mut self, _: &Arc<str>, _: usize) {}
-        fn end_list(&mut self, _: &Arc<str>) {}
     }
 
     #[test]

@@ -75,9 +75,8 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
         });
     }
     let positions = recordings(log, "vehicle_local_position").into_iter();
-    for (topic, [name, unit, counter, first, second]) in
-        positions.flat_map(|topic| JUMPS.map(|jump| (topic, jump)))
-    {
+    let jumps = positions.flat_map(|topic| JUMPS.map(|jump| (topic, jump)));
+    for (topic, [name, unit, counter, first, second]) in jumps {
         let limit = if unit == "m" { MIN_POSITION_JUMP } else { MIN_VELOCITY_JUMP };
         let mut last = f64::NAN;
         let test = move |time, row: &[f64]| {

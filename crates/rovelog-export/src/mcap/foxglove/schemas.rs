@@ -8,7 +8,7 @@ use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet, Oneo
 
 use super::super::proto::{enum_type, field, field_of, file, google, message_type, repeated};
 
-/// A type that viewers draw without configuration.
+/// A type that viewers draw without configuration. The variants have the names of the types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) enum WellKnown {
     CompressedImage,
@@ -64,24 +64,14 @@ fn posed(message: DescriptorProto) -> Vec<DescriptorProto> {
 }
 
 impl WellKnown {
-    pub(in super::super) const fn name(self) -> &'static str {
-        match self {
-            Self::CompressedImage => "foxglove.CompressedImage",
-            Self::FrameTransform => "foxglove.FrameTransform",
-            Self::LaserScan => "foxglove.LaserScan",
-            Self::LocationFix => "foxglove.LocationFix",
-            Self::Log => "foxglove.Log",
-            Self::PointCloud => "foxglove.PointCloud",
-            Self::PoseInFrame => "foxglove.PoseInFrame",
-            Self::RawImage => "foxglove.RawImage",
-        }
+    pub(in super::super) fn name(self) -> String {
+        format!("foxglove.{self:?}")
     }
 
     pub(in super::super) fn descriptor(self) -> Vec<u8> {
-        let short = self.name().trim_start_matches("foxglove.");
         let google = google("Timestamp");
         let ours = file(
-            format!("foxglove/{short}.proto"),
+            format!("foxglove/{self:?}.proto"),
             "foxglove",
             std::slice::from_ref(&google),
             self.messages(),

@@ -58,7 +58,7 @@ impl<'a> Series<'a> {
         batch: bool,
     ) -> Result<Self, ExportError> {
         let options = StatsOptions::default().with_powers(Vec::<String>::new());
-        let sums = reader.accumulator(&options).map_err(rovelog::Error::from)?;
+        let sums = reader.accumulator(&options)?;
         let (mut columns, mut fields) = (Vec::new(), Vec::new());
         let each = rows == 1 || batch;
         let number = |scalar| match FieldType::Scalar(scalar) {

@@ -82,7 +82,7 @@ pub(crate) fn write(
     velodyne: &VelodyneOptions,
     sink: &mut dyn Sink,
     progress: &mut dyn FnMut(u64),
-) -> Result<Exported<()>, ExportError> {
+) -> Result<Exported, ExportError> {
     let is_ros2 = sink.is_ros2();
     // The seconds of a time are unsigned in ROS 1 and signed in ROS 2.
     let max_sec = if is_ros2 { i32::MAX.cast_unsigned() } else { u32::MAX };
@@ -129,7 +129,7 @@ pub(crate) fn write(
     losses.extend(
         lost.map(|((topic, why), lost)| Loss::new(&topic, "", format!("{} {why}", count(lost, "message")))),
     );
-    Ok(Exported { out: (), messages: output.messages, losses, notes: Vec::new() })
+    Ok(Exported { messages: output.messages, losses, notes: Vec::new() })
 }
 
 /// The topics and messages of the output.

@@ -27,6 +27,7 @@ const MAX_DEPTH: usize = 64;
 static EXTRA: LazyLock<FullText<'static>> = LazyLock::new(|| FullText::split(include_bytes!("extra.msg")));
 
 /// The generated types of a log.
+#[derive(Default)]
 pub(super) struct GeneratedTypes {
     /// Package of the types.
     package: &'static str,
@@ -43,13 +44,7 @@ pub(super) struct GeneratedTypes {
 
 impl GeneratedTypes {
     pub(super) fn new(package: &'static str) -> Self {
-        Self {
-            package,
-            texts: HashMap::new(),
-            names: HashMap::new(),
-            numbers: HashMap::new(),
-            nested: HashMap::new(),
-        }
+        Self { package, ..Self::default() }
     }
 
     /// Returns the type with the full name `name`, and all types that it needs. The type is a
@@ -163,15 +158,9 @@ impl Visit<Field> for RecordWriter {
         self.payload.extend_from_slice(bytes);
     }
 
-    fn open(&mut self, _: &Field, _: At) {}
-
-    fn close(&mut self, _: &Field, _: At) {}
-
     fn list(&mut self, field: &Field, len: usize) {
         self.len(field, len);
     }
-
-    fn end_list(&mut self, _: &Field) {}
 }
 
 #[cfg(test)]
