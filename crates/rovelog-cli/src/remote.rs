@@ -69,20 +69,14 @@ fn open(
     options: &ReadOptions,
     scope: &ReadScope<'_>,
 ) -> Result<AnyLog, Failure> {
-    let scans = context.global.allow_remote_scan;
     if !file.has_ranges() {
         let why = Error::from(RemoteError::NoRanges).to_string();
-        return scan(file, context, options, why);
+        return scan(file, context, options, &why);
     }
     // `outline` downloads the start and the end of the log. It returns false for a compressed log,
     // because a part of the compressed data cannot be decompressed alone.
     if !rovelog::outline(file, input_format(context))? {
-        return scan(
-            file,
-            context,
-            options,
-            "a compressed log must be read from its start to its end".to_owned(),
-        );
+        return scan(file, context, options, "a compressed log must be read from its start to its end");
     }
     // A small log has already been downloaded completely by the first requests.
     if file.unread().is_empty() {
@@ -91,23 +85,23 @@ fn open(
     let select = match scope {
         // If the user gave `--allow-remote-scan`, the summary is computed from all records and not
         // from the index. The numbers of records in it are then exact.
-        ReadScope::Summary if !scans => {
+        ReadScope::Summary if !context.global.allow_remote_scan => {
             return match opened(file, context, options) {
                 Err(error) if error.kind == ErrorKind::PartlyRead => {
-                    scan(file, context, options, error.to_string())
+                    scan(file, context, options, &error.to_string())
                 }
                 log => Ok(log?),
             };
         }
         ReadScope::Summary | ReadScope::All => {
-            return scan(file, context, options, "this command must read the whole log".to_owned());
+            return scan(file, context, options, "this command must read the whole log");
         }
         ReadScope::Records(select) => select,
     };
     let needed = |log: &AnyLog| Ok::<_, Failure>(log.needed(&select(log)?));
     match file.fetch_until(|| opened(file, context, options), needed)? {
         Some(log) => Ok(log),
-        None => scan(file, context, options, "this command must read most of the log".to_owned()),
+        None => scan(file, context, options, "this command must read most of the log"),
     }
 }
 
@@ -119,7 +113,7 @@ fn opened(file: &RemoteFile, context: &Context, options: &ReadOptions) -> Result
 
 /// Downloads the whole log if the user gave `--allow-remote-scan`. Otherwise returns a failure.
 /// `why` is the reason why parts of the log do not suffice.
-fn scan(file: &RemoteFile, context: &Context, options: &ReadOptions, why: String) -> Result<AnyLog, Failure> {
+fn scan(file: &RemoteFile, context: &Context, options: &ReadOptions, why: &str) -> Result<AnyLog, Failure> {
     let left = file.unread().bytes();
     if left > 0 && !context.global.allow_remote_scan {
         let next = format!("to read the whole log ({}), use --allow-remote-scan", size(file.size()));

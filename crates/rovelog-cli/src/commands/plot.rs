@@ -1,5 +1,6 @@
 //! The command `rovelog plot`, which draws signals over time in the terminal or as a picture.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap_complete::ArgValueCompleter;
@@ -418,20 +419,19 @@ fn write(
     if kind == Kind::Text && path.is_none() {
         let mut out = context.out();
         let text = text(plot, width as usize, text_height, out.paint);
-        std::io::Write::write_all(&mut out, text.as_bytes())?;
-        std::io::Write::flush(&mut out)?;
-        return Ok(());
+        out.write_all(text.as_bytes())?;
+        return Ok(out.flush()?);
     }
     let mut out = Destination::create(path, "plot.svg", files, args.out, context)?;
     let theme = args.theme.unwrap_or_default();
     let picture = Picture { width, height: args.height, dpi: args.dpi.unwrap_or(96), theme };
     match kind {
-        Kind::Svg => std::io::Write::write_all(&mut out, plot::svg(&plot, &picture).as_bytes())?,
+        Kind::Svg => out.write_all(plot::svg(&plot, &picture).as_bytes())?,
         Kind::Png => plot::png(&plot, &picture, &mut out)?,
         Kind::Pdf => plot::pdf(&plot, &picture, &mut out)?,
         Kind::Text => {
             let text = text(plot.clone(), width as usize, text_height, Paint(false));
-            std::io::Write::write_all(&mut out, text.as_bytes())?;
+            out.write_all(text.as_bytes())?;
         }
         Kind::Html => report::plot(&plot, args.theme, &mut out)?,
     }

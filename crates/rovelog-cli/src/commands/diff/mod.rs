@@ -1,10 +1,9 @@
 //! The command `rovelog diff`, which compares two logs: topics, fields, rates, parameters and
 //! values.
 
-mod row;
 mod statistics;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,9 +14,8 @@ use rovelog::{AnyLog, Schema, Topic, Value};
 use rovelog_export::Loss;
 use serde::Serialize;
 
-use self::row::Row;
 use self::statistics::{Chosen, Pair};
-use super::params::model::{is_calibration, parameters, same, shown};
+use super::params::model::{Differing, differing, is_calibration, parameters, shown};
 use super::topics::rate;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
@@ -167,6 +165,25 @@ struct Document {
     losses: Vec<Loss>,
 }
 
+/// A row of the output in CSV and NDJSON, which describes one difference or one statistic.
+#[derive(Serialize)]
+struct Row {
+    /// Kind of the compared item: `topic`, `field`, `param` or `signal`.
+    what: &'static str,
+    /// Name of the compared topic, field, parameter or signal.
+    name: String,
+    /// Property that is compared, such as `type`, `count`, `rate_hz` or `min`.
+    property: &'static str,
+    change: &'static str,
+    a: Option<String>,
+    b: Option<String>,
+}
+
+impl Row {
+    /// Columns of the CSV output.
+    const HEAD: [&'static str; 6] = ["what", "name", "property", "change", "a", "b"];
+}
+
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
     let (a, b) = (Input::new(Some(&args.a))?, Input::new(Some(&args.b))?);
@@ -302,15 +319,8 @@ impl Document {
         }));
         rows.extend(self.params.iter().map(|diff| {
             let value = |value: &Option<Value>| value.as_ref().map(|value| shown(Some(value)));
-            let (a, b) = (value(&diff.a), value(&diff.b));
-            Row {
-                what: "param",
-                name: diff.name.clone(),
-                property: "value",
-                change: diff.change.name(),
-                a,
-                b,
-            }
+            let (name, change) = (diff.name.clone(), diff.change.name());
+            Row { what: "param", name, property: "value", change, a: value(&diff.a), b: value(&diff.b) }
         }));
         rows.extend(self.statistics.iter().flatten().flat_map(Pair::rows));
         rows
@@ -429,17 +439,13 @@ fn formats(a: &[Topic], b: &[Topic]) -> Vec<FieldDiff> {
 /// Compares the parameters at the start of the two logs. Returns no differences if one of the logs
 /// has no parameters.
 fn params(a: &AnyLog, b: &AnyLog, ignore_calibration: bool) -> Vec<ParamDiff> {
-    let (Some(mut a), Some(mut b)) = (parameters(a), parameters(b)) else { return Vec::new() };
-    let names: BTreeSet<String> = a.keys().chain(b.keys()).cloned().collect();
-    let mut diffs = Vec::new();
-    for name in names.into_iter().filter(|name| !(ignore_calibration && is_calibration(name))) {
-        let a = a.remove(&name).and_then(|param| param.value);
-        let b = b.remove(&name).and_then(|param| param.value);
-        if !same(a.as_ref(), b.as_ref()) {
-            diffs.push(ParamDiff { name, change: Change::of(a.as_ref(), b.as_ref()), a, b });
-        }
-    }
-    diffs
+    let (Some(a), Some(b)) = (parameters(a), parameters(b)) else { return Vec::new() };
+    let diff = |(name, a, b): Differing<'_>| {
+        let (name, change) = (name.clone(), Change::of(a, b));
+        ParamDiff { name, change, a: a.cloned(), b: b.cloned() }
+    };
+    let is_kept = |(name, ..): &Differing<'_>| !(ignore_calibration && is_calibration(name));
+    differing(&a, &b).filter(is_kept).map(diff).collect()
 }
 
 /// Prints the differences. If `all` is true, the statistics of signals without differences are also

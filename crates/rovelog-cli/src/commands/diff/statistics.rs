@@ -9,7 +9,7 @@ use rovelog_export::Loss;
 use rovelog_export::statistics::{Number, short};
 use serde::Serialize;
 
-use super::row::Row;
+use super::Row;
 use crate::commands::stats::{Line, derived_lines, section};
 use crate::failure::Failure;
 use crate::machine::Count;
@@ -135,14 +135,12 @@ impl Pair {
 
 impl Values {
     fn cells(&self) -> [(&'static str, Option<String>); 5] {
-        let extreme = |value: Option<Number>| value.map(|value| value.to_string());
-        let float = |value: Option<f64>| value.map(|value| value.to_string());
         [
             ("count", Some(self.count.to_string())),
-            ("min", extreme(self.min)),
-            ("max", extreme(self.max)),
-            ("mean", float(self.mean)),
-            ("std", float(self.std)),
+            ("min", self.min.map(|min| min.to_string())),
+            ("max", self.max.map(|max| max.to_string())),
+            ("mean", self.mean.map(|mean| mean.to_string())),
+            ("std", self.std.map(|std| std.to_string())),
         ]
     }
 }

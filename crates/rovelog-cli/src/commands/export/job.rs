@@ -66,9 +66,8 @@ pub(super) struct Job<'a> {
 impl Job<'_> {
     /// Selects the records of `topics` within the time window.
     pub(super) fn select(&self, topics: &[&Topic]) -> Select {
-        let mut select = Select::topics(topics.iter().map(|topic| topic.name.clone()));
-        (select.start, select.end) = (self.window.start, self.window.end);
-        select
+        let names = topics.iter().map(|topic| topic.name.clone());
+        Select::topics(names).between(self.window.start, self.window.end)
     }
 
     /// Returns the options for writing tables.
@@ -240,11 +239,7 @@ impl Job<'_> {
         };
         let mut done = Done { losses, ..Done::default() };
         match target {
-            Target::Folder(folder) => {
-                for (path, topic, rows) in self.folder(kind, folder, &topics, &mut done.losses, &mut step)? {
-                    done.files.push(file(&path, Some(topic), rows));
-                }
-            }
+            Target::Folder(folder) => self.folder(kind, folder, &topics, &mut done, &mut step)?,
             Target::Stdout | Target::File(_) => {
                 let [topic] = topics.as_slice() else { return Err(self.one_topic(kind, &topics)) };
                 let out = self.table_output(kind, target, "topic")?;
@@ -278,23 +273,23 @@ impl Job<'_> {
     }
 
     /// Writes a file for each topic into the output folder.
-    fn folder<'t>(
+    fn folder(
         &self,
         kind: Table,
         folder: &Path,
-        topics: &[&'t Topic],
-        losses: &mut Vec<Loss>,
+        topics: &[&Topic],
+        done: &mut Done,
         step: &mut dyn FnMut(u64),
-    ) -> Result<Vec<(PathBuf, &'t Topic, u64)>, Failure> {
+    ) -> Result<(), Failure> {
         let pyulog = self.args.csv.dialect == Some(CsvDialect::Pyulog);
         let name_of = if pyulog { pyulog_stem } else { Path::file_stem };
         let named = if self.input.is_stdin() { None } else { name_of(&self.input.path) };
         let log_name = named.map_or_else(|| "log".into(), |stem| stem.to_string_lossy());
         let log_name = short(&log_name);
-        let file = |name: &String| {
+        let path_of = |name: &String| {
             folder.join(format!("{log_name}_{}.{}", name.trim_start_matches('_'), kind.name()))
         };
-        let paths: Vec<_> = topic_names(topics).iter().map(file).collect();
+        let paths: Vec<_> = topic_names(topics).iter().map(path_of).collect();
         // All paths are checked before the first file is written. If one of the files exists, the
         // folder remains unchanged.
         if let Some(path) = paths.iter().find(|path| !self.args.out.force && path.exists()) {
@@ -304,21 +299,19 @@ impl Job<'_> {
         }
         let folder = OutFolder::create(folder, self.args.out)?;
         let inputs = self.inputs();
-        let mut done = Vec::new();
         let files: Vec<_> = topics.iter().copied().zip(paths).collect();
         for files in files.chunks(MAX_OPEN_TABLES) {
             let mut outputs = Vec::new();
             for (topic, path) in files {
                 outputs.push((*topic, folder.file(path, &inputs)?));
             }
-            let written = self.write(kind, outputs, losses, step)?;
+            let written = self.write(kind, outputs, &mut done.losses, step)?;
             for ((topic, path), written) in files.iter().zip(written) {
                 written.out.finish()?;
-                done.push((path.clone(), *topic, written.rows));
+                done.files.push(file(path, Some(topic), written.rows));
             }
         }
-        folder.finish()?;
-        Ok(done)
+        folder.finish()
     }
 
     fn one_topic(&self, kind: Table, topics: &[&Topic]) -> Failure {

@@ -113,11 +113,7 @@ fn one(
     topics.retain(|topic| args.join.is_asked() || (topic.count > 0 && is_kept(topic)));
     let times = context.times(log.info()).map_err(here)?;
     let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
-    note_outside(
-        log.as_log(),
-        &select_window(&log, &args.topics, &args.window, context).map_err(here)?,
-        context,
-    );
+    note_outside(log.as_log(), &select(&log).map_err(here)?, context);
     if topics.is_empty() && log.info().records > 0 {
         return Err(here(
             Failure::usage("the selected topics have no records")

@@ -195,11 +195,6 @@ struct Extraction<'a> {
 }
 
 impl Extraction<'_> {
-    /// Returns the name of a kind and the number of its extracted items.
-    fn count_of(&self, what: What) -> (String, Count) {
-        (what.plural(), Count(self.counts.get(&what).copied().unwrap_or_default()))
-    }
-
     /// Counts extracted items.
     fn count(&mut self, what: What, items: u64) {
         *self.counts.entry(what).or_default() += items;
@@ -380,7 +375,8 @@ fn one(
         Ok(table.flush()?)
     })?;
     let items: Vec<_> = done.counts.iter().map(|(what, items)| count(*items, what.noun())).collect();
-    let counts = What::value_variants().iter().map(|what| done.count_of(*what)).collect();
+    let count_of = |what: &What| (what.plural(), Count(done.counts.get(what).copied().unwrap_or_default()));
+    let counts = What::value_variants().iter().map(count_of).collect();
     done.folder.finish()?;
     context.note(&format!("wrote {} to {}", items.join(", "), output.display()));
     if format == Format::Json {

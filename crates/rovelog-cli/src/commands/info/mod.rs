@@ -250,11 +250,8 @@ fn text(out: &mut Out, input: &Input, survey: &Survey, context: &Context) -> Res
 fn explain(out: &mut Out, survey: &Survey) -> Result<(), Failure> {
     let choices = survey.info.details.iter().find(|detail| detail.key == "choices");
     let Some(Value::List(choices)) = choices.map(|detail| &detail.value) else {
-        writeln!(
-            out,
-            "\nNothing was inferred, because {} logs define all settings themselves.",
-            survey.format.name
-        )?;
+        let name = survey.format.name;
+        writeln!(out, "\nNothing was inferred, because {name} logs define all settings themselves.")?;
         return Ok(());
     };
     let lines: Vec<_> = choices
@@ -431,11 +428,8 @@ fn state(info: &LogInfo) -> String {
     }
     match (info.state, ranges.last()) {
         (State::NotChecked, _) => {
-            format!(
-                "not checked, because {} of {} were not read (--allow-remote-scan reads all)",
-                size(info.unread),
-                size(info.size)
-            )
+            let (unread, size) = (size(info.unread), size(info.size));
+            format!("not checked, because {unread} of {size} were not read (--allow-remote-scan reads all)")
         }
         (State::Complete, _) if *left_out_records > 0 => {
             format!("complete, but {} left out", count(*left_out_records, "record"))

@@ -1,13 +1,13 @@
 //! Compares the parameters of two logs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 
 use rovelog::Value;
 use serde::Serialize;
 
-use super::model::{Param, same, shown};
+use super::model::{Param, differing, shown};
 use crate::context::{Context, Format};
 use crate::failure::Failure;
 use crate::text::{escape, padded, width};
@@ -35,23 +35,14 @@ pub(super) fn compare(
     format: Format,
     context: &Context,
 ) -> Result<(), Failure> {
-    let names: BTreeSet<&String> = a.1.keys().chain(b.1.keys()).collect();
-    let value = |params: &'_ BTreeMap<String, Param>, name: &String| -> Option<Value> {
-        params.get(name).and_then(|param| param.value.clone())
-    };
-    let pairs: Vec<_> = names
-        .into_iter()
-        .map(|name| (name, value(a.1, name), value(b.1, name)))
-        .filter(|(_, a, b)| !same(a.as_ref(), b.as_ref()))
-        .collect();
-    let differences = pairs.iter().map(|(name, a, b)| Difference { name, a: a.as_ref(), b: b.as_ref() });
+    let pairs: Vec<_> = differing(a.1, b.1).collect();
+    let differences = pairs.iter().map(|(name, a, b)| Difference { name, a: *a, b: *b });
     let mut out = context.out();
     match format {
         Format::Text | Format::Qgc | Format::Octave => {
             let name_width = pairs.iter().map(|(name, ..)| width(&escape(name))).max().unwrap_or_default();
-            for (name, a, b) in &pairs {
+            for (name, a, b) in pairs {
                 let name = padded(&escape(name), name_width);
-                let (a, b) = (a.as_ref(), b.as_ref());
                 match (a, b) {
                     (Some(_), Some(_)) => writeln!(out, "~ {name}  {} -> {}", shown(a), shown(b))?,
                     (None, _) => writeln!(out, "+ {name}  {}", shown(b))?,
@@ -67,7 +58,7 @@ pub(super) fn compare(
         })?,
         Format::Ndjson => differences.into_iter().try_for_each(|difference| out.line(&difference))?,
         Format::Csv => {
-            let rows = pairs.iter().map(|(name, a, b)| (name, shown(a.as_ref()), shown(b.as_ref())));
+            let rows = pairs.iter().map(|(name, a, b)| (name, shown(*a), shown(*b)));
             out.csv(["name", "a", "b"], rows)?;
         }
     }

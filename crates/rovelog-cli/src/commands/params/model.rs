@@ -1,6 +1,6 @@
 //! The parameters of a log, with their defaults and changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rovelog::ulog_format::ParameterChange;
 use rovelog::{AnyLog, Value};
@@ -28,7 +28,7 @@ pub(in crate::commands) fn is_calibration(name: &str) -> bool {
 #[derive(Default)]
 pub(in crate::commands) struct Param {
     /// Value of the parameter at the start of the log.
-    pub(in crate::commands) value: Option<Value>,
+    pub(super) value: Option<Value>,
     /// Default value in the firmware.
     pub(super) system_default: Option<Value>,
     /// Default value in the configuration of the airframe.
@@ -76,8 +76,22 @@ pub(in crate::commands) fn parameters(log: &AnyLog) -> Option<BTreeMap<String, P
     Some(params)
 }
 
+/// A parameter that differs between two logs: its name and its values in both logs.
+pub(in crate::commands) type Differing<'a> = (&'a String, Option<&'a Value>, Option<&'a Value>);
+
+/// Returns the parameters whose values differ between two logs, sorted by name.
+pub(in crate::commands) fn differing<'a>(
+    a: &'a BTreeMap<String, Param>,
+    b: &'a BTreeMap<String, Param>,
+) -> impl Iterator<Item = Differing<'a>> {
+    let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let value = |params: &'a BTreeMap<String, Param>, name: &String| params.get(name)?.value.as_ref();
+    let pairs = names.into_iter().map(move |name| (name, value(a, name), value(b, name)));
+    pairs.filter(|(_, a, b)| !same(*a, *b))
+}
+
 /// Returns true if two values are equal. Unlike for `==`, two NaN values count as equal.
-pub(in crate::commands) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
+fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(Value::F32(a)), Some(Value::F32(b))) => a.to_bits() == b.to_bits(),
         (Some(Value::F64(a)), Some(Value::F64(b))) => a.to_bits() == b.to_bits(),
