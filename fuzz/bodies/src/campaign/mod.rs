@@ -9,6 +9,7 @@ pub use operators::Operator;
 pub use survival::{Survival, Worst, survival};
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -144,9 +145,16 @@ fn open(bytes: &[u8]) -> rovelog::Result<AnyLog> {
     rovelog::from_bytes(Bytes::copy_from_slice(bytes), &ReadOptions::default())
 }
 
-/// Payloads of all records, by the offset of the record. All messages in a compressed chunk have
-/// the same offset.
-type Payloads = BTreeMap<u64, Vec<Vec<u8>>>;
+/// Payloads of the records at one offset. All messages in a compressed chunk have the same offset.
+#[derive(Default, PartialEq)]
+struct Payload {
+    records: u64,
+    /// Hash of the payloads. The payloads themselves would need more memory than some readers.
+    hash: u64,
+}
+
+/// Payloads of all records, by the offset of the record.
+type Payloads = BTreeMap<u64, Payload>;
 
 /// A log and the facts that were collected by reading all its records.
 struct ReadLog {
@@ -165,7 +173,10 @@ fn read(bytes: Bytes) -> rovelog::Result<ReadLog> {
         // A damaged record may have no value, but decoding it must not panic or hang.
         drop(record.value());
         payload_bytes += record.payload.len();
-        payloads.entry(record.offset).or_default().push(record.payload.to_vec());
+        let payload = payloads.entry(record.offset).or_default();
+        let mut hasher = DefaultHasher::new();
+        (payload.hash, record.payload).hash(&mut hasher);
+        (payload.records, payload.hash) = (payload.records + 1, hasher.finish());
     }
     for batch in log.batches(&Select::all()) {
         drop(batch);
@@ -312,10 +323,10 @@ fn check_before(want: &Payloads, found: &Payloads, end: u64, tally: &mut Tally) 
     // only accepts three consecutive messages, and a VEL reader needs the header of the next
     // message.
     let mut edge = 0;
-    for ((at, payloads), _) in want.iter().zip(ends).take_while(|(_, record_end)| **record_end <= end) {
-        tally.before += payloads.len() as u64;
-        if found.get(at) != Some(payloads) {
-            edge += payloads.len() as u64;
+    for ((at, payload), _) in want.iter().zip(ends).take_while(|(_, record_end)| **record_end <= end) {
+        tally.before += payload.records;
+        if found.get(at) != Some(payload) {
+            edge += payload.records;
         } else if edge > 0 {
             return Err(format!("a record before the intact record at {at} is lost"));
         }
