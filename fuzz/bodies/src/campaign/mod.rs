@@ -147,14 +147,14 @@ fn open(bytes: &[u8]) -> rovelog::Result<AnyLog> {
 
 /// Payloads of the records at one offset. All messages in a compressed chunk have the same offset.
 #[derive(Default, PartialEq)]
-struct Payload {
+struct PayloadsAt {
     records: u64,
     /// Hash of the payloads. The payloads themselves would need more memory than some readers.
     hash: u64,
 }
 
 /// Payloads of all records, by the offset of the record.
-type Payloads = BTreeMap<u64, Payload>;
+type Payloads = BTreeMap<u64, PayloadsAt>;
 
 /// A log and the facts that were collected by reading all its records.
 struct ReadLog {
@@ -175,7 +175,7 @@ fn read(bytes: Bytes) -> rovelog::Result<ReadLog> {
         payload_bytes += record.payload.len();
         let payload = payloads.entry(record.offset).or_default();
         let mut hasher = DefaultHasher::new();
-        (payload.hash, record.payload).hash(&mut hasher);
+        (payload.hash, &record.payload[..]).hash(&mut hasher);
         (payload.records, payload.hash) = (payload.records + 1, hasher.finish());
     }
     for batch in log.batches(&Select::all()) {
