@@ -355,13 +355,13 @@ impl BlockTimes {
     /// Creates block times from nanoseconds on the Unix clock and on the monotonic clock. Returns
     /// `None` if the seconds do not fit into 64 bits.
     pub fn new(realtime: i128, monotonic: i128) -> Option<Self> {
-        let split = |time: i128| {
-            let sec = i64::try_from(time.div_euclid(1_000_000_000)).ok()?;
-            let nsec = i64::try_from(time.rem_euclid(1_000_000_000)).ok()?;
-            Some((I64Le::new(sec), I64Le::new(nsec)))
-        };
-        let (realtime_sec, realtime_nsec) = split(realtime)?;
-        let (monotonic_sec, monotonic_nsec) = split(monotonic)?;
-        Some(Self { realtime_sec, realtime_nsec, monotonic_sec, monotonic_nsec })
+        let sec = |time: i128| i64::try_from(time.div_euclid(1_000_000_000)).ok().map(I64Le::new);
+        let nsec = |time: i128| i64::try_from(time.rem_euclid(1_000_000_000)).ok().map(I64Le::new);
+        Some(Self {
+            realtime_sec: sec(realtime)?,
+            realtime_nsec: nsec(realtime)?,
+            monotonic_sec: sec(monotonic)?,
+            monotonic_nsec: nsec(monotonic)?,
+        })
     }
 }

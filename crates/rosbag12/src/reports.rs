@@ -86,11 +86,17 @@ impl Scanner {
             self.finish_times();
         }
     }
+
+    /// Reports a range of bytes that is not read. `rule` is the diagnostic.
+    pub(super) fn report_lost_bytes(&mut self, range: Range<u64>, rule: &'static Rule) {
+        let (last, tables) = (self.position.last, &self.tables);
+        self.diagnostics.push(rule, range.clone(), || loss_message(rule, range, last, tables));
+    }
 }
 
 /// Returns the text of the diagnostic for lost bytes in `range`. `last` is the record before these
 /// bytes.
-pub(super) fn loss_message(rule: &Rule, range: Range<u64>, last: LastRecord, tables: &Tables) -> String {
+fn loss_message(rule: &Rule, range: Range<u64>, last: LastRecord, tables: &Tables) -> String {
     let bytes = count(range.end - range.start, "byte");
     let at = range.start;
     if rule == &rules::CUT {

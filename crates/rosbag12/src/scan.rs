@@ -19,7 +19,6 @@ use crate::message::{MessageRef, Publisher};
 use crate::old::{self, OldProbe, OldRecord};
 use crate::options::BagOptions;
 use crate::position::{DamagedRange, LastRecord, Position, TimeOrder};
-use crate::reports::loss_message;
 use crate::sections::{MAX_SECTIONS, Section};
 use crate::shapes::{Head, MatchedHeader};
 use crate::start;
@@ -526,10 +525,9 @@ impl Scanner {
         offsets.next(window, start)
     }
 
-    /// Reports a range of bytes that is not read, and skips it. `rule` is the diagnostic.
+    /// Reports a range of bytes that is not read, and skips it.
     fn report_loss(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
-        let (last, tables) = (self.position.last, &self.tables);
-        self.diagnostics.push(rule, at..end, || loss_message(rule, at..end, last, tables));
+        self.report_lost_bytes(at..end, rule);
         self.position.last = LastRecord::Other;
         self.position.at = end;
         Step::Lost { at, end, rule }

@@ -199,7 +199,7 @@ fn add_folder(top: &Path, found: &mut Vec<LogFile>) -> Result<(), ScaleError> {
         if folder.canonicalize().is_ok_and(|real| !searched.insert(real)) {
             continue;
         }
-        let entries = match fs::read_dir(&folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>()) {
+        let entries = match fs::read_dir(&folder).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
             Ok(entries) => entries,
             Err(error) if folder == top => {
                 return Err(ScaleError::Source(format!("{}: {error}", top.display())));

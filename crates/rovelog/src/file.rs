@@ -23,6 +23,11 @@ const MIN_MAPPED_SIZE: u64 = 1 << 20;
 pub(crate) const SUFFIXES: &[&str] =
     if cfg!(feature = "compressed") { &["", ".gz", ".zst", ".xz", ".bz2", ".lz4"] } else { &[""] };
 
+/// Returns the name of a file without the suffix of a compression.
+pub(crate) fn plain_name(name: &str) -> &str {
+    SUFFIXES.iter().rev().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
+}
+
 /// Reads or memory-maps a file. `identify` is called with the start of the file first, so that an
 /// endless device or a huge file of another kind is rejected early.
 pub(crate) fn load<T>(

@@ -16,7 +16,7 @@ use rovelog_core::{Bytes, Error, ErrorKind, FormatInfo, LogStream, ReadOptions, 
 #[cfg(feature = "compressed")]
 use crate::archive::{self, Archive, Member, archive_at, member_at};
 use crate::detect::{built_in, only_zeros};
-use crate::file::{SUFFIXES, head, load};
+use crate::file::{SUFFIXES, head, load, plain_name};
 use crate::formats::{open_known, outline_known, stream_known};
 #[cfg(feature = "compressed")]
 use crate::packed;
@@ -179,11 +179,6 @@ fn companion_files(format: &str, path: &Path, name: &str) -> Vec<CompanionFile> 
 fn companion_names(format: &str, name: &str, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
     let files = FORMATS.iter().find(|known| known.id == format).and_then(|format| format.files);
     files.map_or_else(Vec::new, |files| (files.others)(plain_name(name), exists))
-}
-
-/// Returns the name of a file without the suffix of a compression.
-pub(crate) fn plain_name(name: &str) -> &str {
-    SUFFIXES.iter().rev().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
 /// Returns which of the files with these names are companion files of the file `name`, whatever its

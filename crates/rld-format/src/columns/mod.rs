@@ -108,9 +108,17 @@ impl RldReader {
             Times::Chosen(times) => times.map(|times| self.times(times)),
         };
         let times = times.map(|times| (times, ReusableBuffer::with_bytes(0)));
-        let (merger, ranges) = (Merger::default(), self.rows_selected(select).into());
-        let batch_rows = options.batch_rows.max(1) as u64;
-        Ok(RldBatches { reader: self, schema, columns, merged, merger, bits, times, ranges, batch_rows })
+        Ok(RldBatches {
+            reader: self,
+            schema,
+            columns,
+            merged,
+            merger: Merger::default(),
+            bits,
+            times,
+            ranges: self.rows_selected(select).into(),
+            batch_rows: options.batch_rows.max(1) as u64,
+        })
     }
 
     fn metadata(&self, topic: &str) -> HashMap<String, String> {

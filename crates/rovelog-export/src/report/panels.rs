@@ -6,10 +6,10 @@
 
 use rovelog::{AnyLog, LogReader, Topic};
 
-use super::rows::Span;
+use super::rows::{Span, series, short};
 use super::{power, px4};
 use crate::ExportError;
-use crate::plot::{Panel, Series, read};
+use crate::plot::{Panel, Series};
 use crate::signal::{Signal, measured_fields};
 
 /// Maximum number of panels for a log without predefined plots.
@@ -130,21 +130,6 @@ fn reveals_position(field: &str) -> bool {
     ["latitude", "longitude", "altitude", "height", "position.", "translation."]
         .iter()
         .any(|part| field.contains(part))
-}
-
-/// Reads the signals. A signal that is not in the log is skipped.
-pub(super) fn series(log: &dyn LogReader, signals: &[Signal], at: Span) -> Result<Vec<Series>, ExportError> {
-    Ok(read(log, signals, at.times, at.width, at.times.0)?.into_iter().flatten().collect())
-}
-
-/// Removes the topic from the names of lines, because the title of the panel already has the topic.
-pub(super) fn short(mut series: Vec<Series>) -> Vec<Series> {
-    for series in &mut series {
-        if let Some((_, field)) = series.name.split_once('.') {
-            series.name = field.to_owned();
-        }
-    }
-    series
 }
 
 #[cfg(test)]

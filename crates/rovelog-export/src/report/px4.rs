@@ -6,8 +6,7 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use rovelog::LogReader;
 use rovelog::ulog_format::px4::roll_pitch_yaw;
 
-use super::panels::{series, short};
-use super::rows::{Span, bits, flags};
+use super::rows::{Span, bits, flags, series, short};
 use crate::ExportError;
 use crate::findings::MEAN_LIMIT;
 use crate::findings::scan::each_row;

@@ -1,12 +1,12 @@
-//! Reads the fields of a topic row by row, for lines that are computed from several fields or from
-//! single bits of a field.
+//! Reads the lines of the plots: signals, and lines that are computed row by row from several fields
+//! or from single bits of a field.
 
 use rovelog::LogReader;
 
 use crate::ExportError;
 use crate::findings::scan::each_row;
-use crate::plot::{Look, Reducer, Series};
-use crate::signal::numeric_fields;
+use crate::plot::{Look, Reducer, Series, read};
+use crate::signal::{Signal, numeric_fields};
 
 /// Time range and resolution of the plots.
 #[derive(Clone, Copy)]
@@ -22,6 +22,21 @@ impl Span {
     pub(super) fn window(self) -> (Option<i64>, Option<i64>) {
         (Some(self.times.0), self.times.1.checked_add(1))
     }
+}
+
+/// Reads the signals. A signal that is not in the log is skipped.
+pub(super) fn series(log: &dyn LogReader, signals: &[Signal], at: Span) -> Result<Vec<Series>, ExportError> {
+    Ok(read(log, signals, at.times, at.width, at.times.0)?.into_iter().flatten().collect())
+}
+
+/// Removes the topic from the names of lines, because the title of the panel already has the topic.
+pub(super) fn short(mut series: Vec<Series>) -> Vec<Series> {
+    for series in &mut series {
+        if let Some((_, field)) = series.name.split_once('.') {
+            series.name = field.to_owned();
+        }
+    }
+    series
 }
 
 /// Returns the on/off signals of a topic, which are drawn as lanes. `take` is called with the name

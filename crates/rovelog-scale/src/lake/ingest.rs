@@ -17,9 +17,9 @@ use super::commit::commit;
 use super::layout::{Lake, Lock, files_below, remove_if_there, write_json};
 use super::logs::{KnownLog, LogRow, Status, TableFile, from_parquet};
 use super::member::{Member, Pack, short_hash};
-use super::pack::Packed;
+use super::pack::{Failure, Packed};
 use super::places::Split;
-use super::work::{Failure, Worker};
+use super::work::Worker;
 use crate::{LogFile, ScaleError, find};
 
 /// Default total size in bytes of the logs that are added together as a pack.
@@ -311,7 +311,7 @@ impl Run<'_> {
                 let (send, queue, staging, options) = (send.clone(), &queue, &staging, &options);
                 scope.spawn(move || {
                     loop {
-                        let next = lock(&queue).pop_front();
+                        let next = lock(queue).pop_front();
                         let Some((number, pack)) = next else { return };
                         let made = make(&pack, options, staging, &send);
                         if send.send(Message::Made(number, pack.bytes(), made)).is_err() {

@@ -36,6 +36,6 @@ pub use ingest::{Ingested, Options, Progress, ingest};
 pub use layout::Lake;
 pub use logs::{LogRow, Status};
 pub use member::{Member, Pack};
-pub use pack::{Packed, write};
+pub use pack::{Failure, Packed, write};
 pub use places::Split;
-pub use work::{Engine, Failure, Worker};
+pub use work::{Engine, Worker};

@@ -13,11 +13,24 @@ use serde::{Deserialize, Serialize};
 use super::logs::{LogRow, Status};
 use super::member::{Member, Pack};
 use super::tables::{Staged, Tables};
-use super::work::Failure;
 use super::{events, logs};
 use crate::rows::Rows;
 use crate::types::Rules;
 use crate::{ScaleError, Wanted};
+
+/// Reason why a worker has not written the files of its pack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
+    /// A log cannot be read to its end, and another attempt would fail, too.
+    Refused(String),
+    /// A log cannot be read at present, but another attempt may succeed.
+    Unread(String),
+    /// The worker could not be started, or could not write files. The same failure is expected for
+    /// all logs, so no more logs are added.
+    Stopped(String),
+    /// The worker ended without giving an answer. The task is tried again.
+    Ended(String),
+}
 
 /// The files and rows that a worker has written for a pack.
 #[derive(Clone, Debug, Serialize, Deserialize)]

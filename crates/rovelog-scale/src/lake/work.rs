@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::member::Pack;
-use super::pack::{Packed, write};
+use super::pack::{Failure, Packed, write};
 use crate::ScaleError;
 
 /// A function that passes a task to a query engine. The engine calls [`Worker::answer`] on one of
@@ -53,20 +53,6 @@ impl fmt::Debug for Worker {
 struct Task {
     pack: Pack,
     staging: PathBuf,
-}
-
-/// Reason why a worker has not written the files of its pack.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Failure {
-    /// A log cannot be read to its end, and another attempt would fail, too.
-    Refused(String),
-    /// A log cannot be read at present, but another attempt may succeed.
-    Unread(String),
-    /// The worker could not be started, or could not write files. The same failure is expected for
-    /// all logs, so no more logs are added.
-    Stopped(String),
-    /// The worker ended without giving an answer. The task is tried again.
-    Ended(String),
 }
 
 impl Worker {

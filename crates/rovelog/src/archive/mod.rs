@@ -18,8 +18,7 @@ use zip::ZipArchive;
 
 use self::tar_files::{TarFiles, is_tar};
 use crate::Watch;
-use crate::file::load;
-use crate::open::plain_name;
+use crate::file::{load, plain_name};
 use crate::packed::{self, Compression, Store};
 
 /// Number of bytes at the start of a file that are needed to recognize an archive. This is the size

@@ -350,9 +350,14 @@ impl UlogReader {
                     before.timed_records += part.timed_rows;
                 }
                 _ => {
-                    let (range, records, timed_records) = (part.start..end, part.rows, part.timed_rows);
-                    let (first, last) = (None, None);
-                    segments.push(Segment { range, records, timed_records, first, last, in_time_order });
+                    segments.push(Segment {
+                        range: part.start..end,
+                        records: part.rows,
+                        timed_records: part.timed_rows,
+                        first: None,
+                        last: None,
+                        in_time_order,
+                    });
                 }
             }
         }
