@@ -24,8 +24,8 @@ BATCH = 1000
 MAX_GROWTH = 1.5
 # `view` keeps a row for each log, so its memory may grow by this many MB per log.
 MAX_VIEW_GROWTH = 0.002
-# Memory of `view` differs by up to 25 MB between runs, because several large logs may be open at the same time.
-VIEW_NOISE = 30
+# Memory of `view` differs by a few MB between runs.
+VIEW_NOISE = 5
 MAX_MORE_FILES = 4
 # Damaged and refused logs are part of the corpus, so a command may report them.
 EXIT_CODES = (0, 1, 3)

@@ -149,7 +149,8 @@ mod tests {
     use super::*;
     use crate::wire::{Index, VERSION_LINE};
 
-    /// Returns whether the index at offset 1000 is used, if its entries have the `offsets`.
+    /// Reads an index at offset 1000 whose entries have these message offsets. Returns false if the
+    /// index counts as damaged.
     fn is_used(offsets: [u64; 3]) -> bool {
         let entry = |pos: u64| IndexEntry { sec: U32Le::new(0), nsec: U32Le::new(0), pos: U64Le::new(pos) };
         let data = offsets.map(entry);

@@ -87,7 +87,7 @@ impl Scanner {
         }
     }
 
-    /// Reports a range of bytes that is not read. `rule` is the diagnostic.
+    /// Adds a diagnostic of the kind `rule` for bytes that cannot be read.
     pub(super) fn report_lost_bytes(&mut self, range: Range<u64>, rule: &'static Rule) {
         let (last, tables) = (self.position.last, &self.tables);
         self.diagnostics.push(rule, range.clone(), || loss_message(rule, range, last, tables));

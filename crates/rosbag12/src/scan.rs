@@ -525,7 +525,7 @@ impl Scanner {
         offsets.next(window, start)
     }
 
-    /// Reports a range of bytes that is not read, and skips it.
+    /// Adds a diagnostic for bytes that cannot be read, and continues after them.
     fn report_loss(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
         self.report_lost_bytes(at..end, rule);
         self.position.last = LastRecord::Other;

@@ -14,7 +14,8 @@ enum Align {
     Right,
 }
 
-/// A table with headings. [`left`](Self::left) and [`right`](Self::right) add its columns in order.
+/// A table with headings. Call [`left`](Self::left) and [`right`](Self::right) to add columns, from
+/// left to right.
 #[derive(Default)]
 pub(crate) struct Table<'a> {
     columns: Vec<(&'a str, Align)>,

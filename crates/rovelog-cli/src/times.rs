@@ -223,9 +223,8 @@ impl Times {
         self.push_rfc3339(nanos, Digits::Nine, text);
     }
 
-    /// Appends a time for machine-readable output. It is an RFC 3339 date unless the user selected
-    /// another format. Returns false and appends nothing if the record has no time or the log has no
-    /// UTC.
+    /// Appends a time for CSV or JSON, as an RFC 3339 date or in the format that the user selected.
+    /// Returns false and appends nothing if the record has no time, or if the log has no UTC.
     fn push_machine(&self, time: Option<Timestamp>, digits: Digits, text: &mut String) -> bool {
         let Some(time) = time else { return false };
         if self.format_was_chosen() {
@@ -238,8 +237,8 @@ impl Times {
         true
     }
 
-    /// Formats a time for the key `time` in machine-readable output. Returns `None` if the record
-    /// has no time or the log has no UTC.
+    /// Returns a time as text for CSV or JSON. Returns `None` if the record has no time, or if the log
+    /// has no UTC.
     pub(crate) fn machine(&self, time: Option<Timestamp>) -> Option<String> {
         let mut text = String::new();
         self.push_machine(time, Digits::Needed, &mut text).then_some(text)

@@ -168,7 +168,7 @@ impl Formats {
             // All layouts are removed, because any of them may contain the redefined type.
             self.layouts.clear();
         }
-        // A format may have failed because this type was missing, so all failures are removed.
+        // Formats that could not be resolved before may need this format, so they are tried again.
         if !self.failed.is_empty() {
             self.failed = HashMap::new();
         }

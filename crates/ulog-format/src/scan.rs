@@ -373,8 +373,8 @@ impl Scanner {
         let at = self.position.at;
         let (msg_type, message) = Self::view(window, at, end);
         let validator = self.validator(window, limit);
-        // One lookahead applies to all consecutive unverifiable messages, so each of them is
-        // examined only once.
+        // The previous lookahead may have examined this message together with others. Then it is not
+        // examined again.
         let skippable = match self.lookahead.skippable {
             known if end <= known => Some(known),
             _ => validator.skippable(end, &message)?,
@@ -415,7 +415,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Starts a search for the end of a lost range that starts at the position.
+    /// Records that damage starts at the current position. The next step searches for its end.
     fn start_damage(&mut self, invalid: Option<InvalidMessage>) {
         let start = self.position.at;
         self.position.damage = Some(Damage { start, invalid, scan: Scan::from(start + 1) });

@@ -14,7 +14,7 @@ pub(crate) enum Basic {
     Char,
 }
 
-/// Names of the basic types in definitions.
+/// The basic types and their names in the specification. See "Data types" there.
 const NAMES: [(&str, Basic); 12] = [
     ("int8_t", Basic::Scalar(Scalar::Int8)),
     ("uint8_t", Basic::Scalar(Scalar::UInt8)),

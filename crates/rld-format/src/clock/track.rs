@@ -160,8 +160,8 @@ impl Tracker {
     }
 
     /// Records that blocks before the next block were skipped, because bytes are missing or were
-    /// added. The next block then starts after a gap of any length. This gap is counted, but
-    /// has no diagnostic, because the loss of the blocks has one.
+    /// added. The time between the blocks before and after them counts as a gap. No diagnostic is
+    /// added for this gap, because the lost blocks already have one.
     pub(crate) fn leave_out(&mut self) {
         self.skipped = Skipped::LeftOut;
     }

@@ -194,11 +194,12 @@ impl RldReader {
         inside.map(|block| early(block.row - rows.start)).sum()
     }
 
-    /// Returns the number of the first row that a slice of the rows `rows` contains.
-    ///
-    /// In an RLD file, only the last block can be short. So if `rows` starts within a block and has a
-    /// gap, the slice starts with the first row of this block. Otherwise, it starts with
+    /// Returns the number of the first row in a slice of the rows `rows`. It may be smaller than
     /// `rows.start`.
+    ///
+    /// All blocks of an RLD file except the last have the same number of rows, and a gap is only
+    /// possible between two blocks. So a slice with a gap must start at a block. If `rows` has a gap
+    /// and starts within a block, the slice contains the whole block.
     pub fn slice_start(&self, rows: &Range<u64>) -> u64 {
         let has_gap = self.gaps_inside(rows.start + 1..rows.end).next().is_some();
         let block = self.block_of(rows.start).filter(|_| has_gap);

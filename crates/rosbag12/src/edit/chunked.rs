@@ -124,8 +124,8 @@ fn lay(
     Ok(written)
 }
 
-/// Passes the selected records to `sink` in file order, together with the records of undefined op
-/// (record type) in the same chunks and between chunks.
+/// Passes the selected records to `sink` in file order. Also passes the records whose op (record type)
+/// is unknown, from the same chunks and from between the chunks.
 fn copy(bag: &BagReader, select: &Select, sink: &mut Sink<'_>) -> Result<(), BagError> {
     let mut records = MessageMerge::new(bag, select, MergeForm { in_file_order: true, with_head: true });
     let mut between = bag.between().peekable();

@@ -254,8 +254,8 @@ impl ChunkScan {
 }
 
 impl ChunkMessages {
-    /// Returns whether a scan of the chunk found the same messages as these statistics from the
-    /// index. `seqs` contains the next sequence number of each connection after the chunk.
+    /// Compares the number of messages and their time span in the index with those that a scan of the
+    /// chunk has found. `seqs` contains the next sequence number of each connection after the chunk.
     fn agree_with(&self, count: u64, span: (i64, i64), seqs: &[u64]) -> bool {
         let is_counted =
             |counted: &MessageCount| seqs[counted.connection as usize] == counted.before + counted.count;

@@ -140,10 +140,10 @@ pub(crate) struct MessageMerge<'a> {
 /// Order and form of the messages that a [`MessageMerge`] returns.
 #[derive(Clone, Copy)]
 pub(crate) struct MergeForm {
-    /// True if messages are returned in file order, false if they are returned in time order.
+    /// True for messages in file order, false for messages in time order.
     pub(crate) in_file_order: bool,
-    /// True if each payload is preceded by the head of the message record, that is, by its header
-    /// and length fields.
+    /// True if a payload starts with the header of the message record and the two length fields, as
+    /// in the file.
     pub(crate) with_head: bool,
 }
 

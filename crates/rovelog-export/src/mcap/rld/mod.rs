@@ -26,7 +26,8 @@ use crate::{ExportError, TimeBase};
 /// Maximum number of messages per second that viewers can handle.
 const RATE: u16 = 1000;
 
-/// The next message of a segment. Cursors are ordered by these fields, in this order.
+/// The next message of a segment. The order of the fields matters: messages are written in order of
+/// their times, and at the same time in the order of the further fields.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Cursor {
     time: i64,
@@ -35,7 +36,7 @@ struct Cursor {
     series: usize,
     /// First row of the message.
     row: u64,
-    /// End of the rows of the segment.
+    /// The row after the last row of the segment.
     end: u64,
 }
 
