@@ -27,7 +27,8 @@ impl OutputArgs {
         context: &Context,
     ) -> Result<Destination, Failure> {
         let extension = self.path().and_then(Path::extension).and_then(|extension| extension.to_str());
-        let extension = extension.filter(|extension| rovelog_scale::COMPRESSED.contains(extension));
+        let is_packed = |end: &&str| *end == "tar" || rovelog_scale::COMPRESSED.contains(end);
+        let extension = extension.filter(is_packed);
         if let (Some(path), Some(extension)) = (self.path(), extension) {
             return Err(Failure::usage(format!(
                 "the output is not compressed, so its name must not end in .{extension}"

@@ -94,12 +94,13 @@ impl TimePoint {
         match self.kind {
             Kind::LogClock(_) => Some(format!("+{text} (after the start), -{text} (before the end)")),
             Kind::Base(number) => {
-                // The user may have written a number of seconds, milliseconds or microseconds
-                // instead of nanoseconds. The first unit that results in a time within the log is
-                // suggested.
+                // The user may have copied nanoseconds on the log clock, such as `t_ns`.
                 if (first..=last).contains(&number) {
                     return Some(format!("{number}ns (on the log clock)"));
                 }
+                // The user may have written a number of seconds, milliseconds or microseconds
+                // instead of nanoseconds. The first unit that results in a time within the log is
+                // suggested.
                 let inside = [SECOND, 1_000_000, 1000].into_iter().find_map(|unit| {
                     let nanos = number.checked_mul(unit)?;
                     let placed = times.log_time_of(nanos, Edge::Start)?;

@@ -221,6 +221,7 @@ mod tests {
             ),
             (&without, "-S", "90", "before its data", "-S +90s"),
             (&without, "-S", "113000", "before its data", "-S 113.0s"),
+            (&with_utc, "-S", "113000000000", "before its data", "-S 113000000000ns"),
             (&without, "-E", "20m", "after all of its records", "-E +20m"),
             (&without, "-E", "10s", "before its data", "-E +10s"),
             (&with_utc, "-S", "10s", "the log covers 2026-05-20T11:58:32.104821Z to", "-S +10s"),

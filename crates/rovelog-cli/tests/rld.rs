@@ -285,7 +285,12 @@ fn parts_have_the_names_of_the_logger_and_open_as_one_log() {
         assert_eq!(run_in("rld", &line, b"").status.code(), Some(2));
         let stray = folder.path().join(format!("{log}_p{}.rld", names.len()));
         fs::copy(&first, &stray).expect("a writable folder");
+        fs::write(&first, b"old").expect("a file");
         let again = run_in("rld", &format!("{line} --force"), b"");
         assert_eq!(again.status.code(), Some(2), "{}", String::from_utf8_lossy(&again.stderr));
+        // Parts without records are not written. If all planned parts are written, nothing changes.
+        if log == "v4" {
+            assert_eq!(fs::read(&first).expect("a file"), b"old", "no part was replaced");
+        }
     }
 }

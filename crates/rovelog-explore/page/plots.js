@@ -2,8 +2,8 @@
 // Plots with their signals, the loaded data, and the visible time range. `host` provides charts,
 // the shown log and the overlaid log (`logs`), whether plots can show a preview of the log
 // (`hasPreview`), the full time range (`full`), the rate of a topic (`rate`), the format of times
-// (`clock`), a function that draws cursors (`cursors`), and callbacks for changes (`changed`), loaded data (`loaded`) and clicks
-// (`clicked`).
+// (`clock`), a function that draws cursors (`cursors`), and callbacks for changes (`changed`), loaded
+// data (`loaded`) and clicks (`clicked`).
 const rovelogPlots = (place, host) => {
   const plots = [];
   let view = [0, 1], cursor = null, active = null, busy = false, timer = 0, marks = [];
@@ -56,14 +56,16 @@ const rovelogPlots = (place, host) => {
   // Maximum number of columns that a request returns.
   const MAX_COLUMNS = 20000;
   // Loads the visible time range and an equal range on both sides, at three times the screen width.
-  // So short moves need no request. Lines also need a sample before and after the visible range, so at
-  // least three periods of each topic are loaded. If the log has a preview, it is drawn first.
+  // So short moves need no request. Lines also need a sample before and after the visible range, so
+  // three periods of slow topics are loaded, by a request of their own. If the log has a preview, it is
+  // drawn first.
   const load = async (plot, preview = !plot.panel && host.hasPreview()) => {
     if (spectrumOf(plot)) return picture(plot);
     const [a, b] = view, span = b - a, full = host.full();
-    const margin = plot.signals.reduce((most, [topic]) => Math.max(most, 3 / host.rate(topic) || 0), span);
-    const range = [Math.max(a - margin, full[0]), Math.min(b + margin, full[1])];
-    const columns = Math.min(width() * devicePixelRatio * (range[1] - range[0]) / span, MAX_COLUMNS);
+    const range = [Math.max(a - span, full[0]), Math.min(b + span, full[1])];
+    const perSecond = width() * devicePixelRatio / span;
+    const isSlow = ([topic]) => 3 / host.rate(topic) > span;
+    const groups = [plot.signals.filter(s => !isSlow(s)), plot.signals.filter(isSlow)].filter(group => group.length);
     const number = ++plot.loading;
     const found = [];
     if (plot.request) plot.request.abort();
@@ -72,7 +74,15 @@ const rovelogPlots = (place, host) => {
     for (const { log, shift, name, over } of host.logs()) {
       let parts;
       try {
-        parts = await rovelogRequests.signals(log, plot.signals, [range[0] - shift, range[1] - shift], columns, signal, preview);
+        const answers = new Map();
+        for (const group of groups) {
+          const margin = group.reduce((most, [topic]) => Math.max(most, 3 / host.rate(topic) || 0), span);
+          const from = Math.max(a - margin, full[0]), to = Math.min(b + margin, full[1]);
+          const columns = Math.min(perSecond * (to - from), MAX_COLUMNS);
+          const answer = await rovelogRequests.signals(log, group, [from - shift, to - shift], columns, signal, preview);
+          group.forEach((s, k) => answers.set(s, answer[k]));
+        }
+        parts = plot.signals.map(s => answers.get(s));
       } catch (error) {
         if (outdated()) return;
         throw error;
@@ -98,7 +108,7 @@ const rovelogPlots = (place, host) => {
       for (let k = found.length; k--;) if (!varying.has(found[k].signal)) found.splice(k, 1);
       found.forEach(s => { s.pen = plot.signals.indexOf(s.signal) + (s.over ? 7 : 0); });
     }
-    plot.loaded = preview ? null : { range, columns: columns / (range[1] - range[0]) };
+    plot.loaded = preview ? null : { range, columns: perSecond };
     const before = plot.panel, wasPreview = plot.preview;
     plot.preview = preview;
     plot.panel = panelOf(plot, found);

@@ -3,7 +3,7 @@
 // worker, and nothing leaves the machine.
 const rovelogSource = (() => {
   const by = id => document.getElementById(id);
-  const LOG = /\.(ulg|ulog|rld|bag|vel)(\.active)?(\.(gz|bz2|xz|zst|lz4))?$|\.(zip|tar|tgz|tbz2|txz)$|\.tar\.\w+$/i, HIDDEN = /(^|\/)\./;
+  const LOG = /\.(ulg|ulog|rld|bag|vel)(\.active)?(\.(gz|bz2|xz|zst|lz4))?$|\.(zip|tgz|tbz2|txz|tar(\.(gz|bz2|xz|zst|lz4))?)$/i, HIDDEN = /(^|\/)\./;
   // The logs: the name of each, and its files.
   let logs = [];
   let chosen = () => {};

@@ -264,6 +264,7 @@ fn summarize(done: &Ingested, context: &Context) {
         (done.failed, "not added"),
         (done.known, "already in the lake"),
         (done.same, "with the same content as another log"),
+        (done.gone, "with files that cannot be repaired"),
     ]);
     if done.is_nothing() {
         context.note(&format!("nothing to do: {logs}"));

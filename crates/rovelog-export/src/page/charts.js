@@ -42,6 +42,7 @@ const rovelogCharts = setup => {
     });
   };
 
+  let widest = 64;
   // Rounds a value for the legend. The fields of most logs are 32-bit floats with 7 digits.
   const number = (value, factor) => {
     const shown = value / factor;
@@ -53,7 +54,7 @@ const rovelogCharts = setup => {
       const decimals = Math.max(0, Math.ceil(Math.log10(Math.abs(value) / step)) + 1);
       return value.toExponential(Math.min(decimals, 15)).replace(/\.?0*e\+/, "e");
     }
-    return String(+value.toFixed(Math.min(Math.max(0, Math.ceil(-Math.log10(step)) + 1), 15)));
+    return String(+value.toFixed(Math.min(Math.max(0, Math.ceil(-Math.log10(step)) + 1), 100)));
   });
   // Makes the times strictly increasing, because uPlot requires it. Of several values at the same time,
   // each is moved by 0.1 µs after the one before, so that all of them are drawn.
@@ -143,8 +144,9 @@ const rovelogCharts = setup => {
       return [min - air, max + air];
     };
     const labeled = factor => (u, values, at, space, step) => ticks(values.map(value => value / factor), step / factor);
-    // Width of an axis, so that no label is cut off.
-    const room = (u, labels) => Math.max(64, 24 + 6.5 * Math.max(0, ...(labels || []).map(label => label.length)));
+    // Returns the width of an axis, so that no label is cut off. All plots get the same width, so that
+    // their times are below each other.
+    const room = (u, labels) => (widest = Math.max(widest, 18 + 6.2 * Math.max(0, ...(labels || []).map(label => label.length))));
     const points = panel.series.reduce((most, s) => Math.max(most, s.t.length), 0);
     return {
       width: own.width, height: panel.lanes ? panel.series.length * 34 + 46 : 220, legend: { show: false }, pxAlign: 0,

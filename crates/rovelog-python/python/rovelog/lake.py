@@ -65,7 +65,7 @@ class Ingested(NamedTuple):
     known: int
     """Number of logs that were already in the lake."""
     gone: int
-    """Number of logs whose damaged files in the lake cannot be restored, because the logs are gone."""
+    """Number of packs of logs whose damaged files cannot be restored, because a log is gone."""
     same: int
     """Number of logs with the same content as another log."""
     files: int
@@ -278,7 +278,7 @@ def _ingest(arguments: list[str]) -> int:
     numbers = {what: number for what, number in done._asdict().items() if what != "splits"}
     counts = ", ".join(f"{number} {what}" for what, number in numbers.items() if number)
     print(f"logs: {counts or 'nothing to do'}", file=sys.stderr)
-    return 3 if done.partial or done.failed else 0
+    return 3 if done.partial or done.failed or done.gone else 0
 
 
 def _main(arguments: list[str]) -> int:

@@ -95,8 +95,8 @@ pub struct Ingested {
     pub failed: usize,
     /// Number of logs that were already in the lake.
     pub known: usize,
-    /// Number of logs whose files in the lake are missing or damaged and cannot be restored, because
-    /// the logs no longer exist or have changed.
+    /// Number of packs of logs whose files in the lake are missing or damaged and cannot be restored,
+    /// because one of the logs no longer exists or has changed.
     pub gone: usize,
     /// Number of logs that were skipped, because they have the same content as another log.
     pub same: usize,

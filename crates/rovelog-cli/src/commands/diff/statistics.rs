@@ -30,7 +30,7 @@ pub(super) struct Pair {
 }
 
 /// Statistics of a signal in one log. NaN values are not included.
-#[derive(Serialize, PartialEq)]
+#[derive(Serialize)]
 struct Values {
     count: Count,
     min: Option<Number>,

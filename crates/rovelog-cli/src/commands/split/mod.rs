@@ -106,7 +106,7 @@ impl<'a> Names<'a> {
     fn check_next(&self, count: usize) -> Result<(), Failure> {
         let Some(path) = self.joined(count).filter(|path| path.exists()) else { return Ok(()) };
         Err(Failure::usage(
-            "the output folder contains a part of another log, which would later be read as a part of this \
+            "the output folder contains a part of another log, which could later be read as a part of this \
              log",
         )
         .next("remove this file, or name another folder")
