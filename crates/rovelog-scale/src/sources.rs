@@ -2,18 +2,21 @@
 //!
 //! Only this module finds and opens local files. `buckets.rs` does the same for URLs.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, Metadata};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use glob::glob;
+use glob::{Pattern, glob};
 use rovelog::{AnyLog, ReadOptions, is_address};
 
 pub use crate::log_file::LogFile;
 use crate::log_file::{is_further_part, is_log};
 use crate::{ScaleError, buckets};
+
+/// Folder of file systems that only the administrator can read. It contains no logs.
+const LOST_AND_FOUND: &str = "lost+found";
 
 impl LogFile {
     /// Returns the log at a path. The path may lead to a log in an archive.
@@ -40,7 +43,8 @@ impl LogFile {
     /// Returns an entry for a file or a folder that cannot be read. Opening it as a log returns the
     /// error.
     fn unreadable(path: &Path) -> Self {
-        Self { uri: path.to_string_lossy().into_owned(), size: 0, changed_us: 0 }
+        let missing = || Self { uri: path.to_string_lossy().into_owned(), size: 0, changed_us: 0 };
+        fs::metadata(path).map_or_else(|_| missing(), |metadata| Self::of(path, &metadata))
     }
 
     /// Checks that the file has not changed since it was found.
@@ -131,9 +135,9 @@ impl Local<'_> {
 /// once.
 ///
 /// - A folder is replaced by all logs in it and in its subfolders, which are recognized by their
-///   extensions. Links to folders are followed, but no folder is searched twice. If a link leads to
-///   no file, or a subfolder cannot be read, it is listed as well, so that opening it reports the
-///   error.
+///   extensions. Links to folders are followed, but no folder is searched twice. A subfolder that
+///   cannot be read is listed as well, and so is a link with the name of a log that leads to no
+///   file. Opening them reports the error.
 /// - A pattern such as `flights/**/*.ulg` is replaced by the files that match it.
 /// - A source can also be the URL of a file, of a folder in a bucket (`s3://bucket/flights/`), or a
 ///   URL with a pattern.
@@ -193,9 +197,9 @@ fn push(log: LogFile, found: &mut Vec<LogFile>) {
 fn add_folder(top: &Path, found: &mut Vec<LogFile>) -> Result<(), ScaleError> {
     // Links are followed after all real folders, because a link may lead to a folder that is found
     // anyway.
-    let (mut folders, mut links) = (vec![top.to_owned()], Vec::new());
+    let (mut folders, mut links) = (vec![top.to_owned()], BTreeSet::new());
     let mut searched = HashSet::new();
-    while let Some(folder) = folders.pop().or_else(|| links.pop()) {
+    while let Some(folder) = folders.pop().or_else(|| links.pop_first()) {
         if folder.canonicalize().is_ok_and(|real| !searched.insert(real)) {
             continue;
         }
@@ -204,8 +208,7 @@ fn add_folder(top: &Path, found: &mut Vec<LogFile>) -> Result<(), ScaleError> {
             Err(error) if folder == top => {
                 return Err(ScaleError::Source(format!("{}: {error}", top.display())));
             }
-            // Only the administrator can read this folder of a file system. It contains no logs.
-            Err(_) if folder.ends_with("lost+found") => continue,
+            Err(_) if folder.ends_with(LOST_AND_FOUND) => continue,
             Err(_) => {
                 found.push(LogFile::unreadable(&folder));
                 continue;
@@ -218,9 +221,13 @@ fn add_folder(top: &Path, found: &mut Vec<LogFile>) -> Result<(), ScaleError> {
             let path = entry.path();
             match fs::metadata(&path) {
                 Ok(metadata) if !metadata.is_dir() => add_file(&path, &metadata, is_log, found),
-                Ok(_) if entry.file_type().is_ok_and(|kind| kind.is_symlink()) => links.push(path),
+                Ok(_) if entry.file_type().is_ok_and(|kind| kind.is_symlink()) => {
+                    links.insert(path);
+                }
                 Ok(_) => folders.push(path),
-                Err(_) if is_log(&path) => found.push(LogFile::unreadable(&path)),
+                Err(_) if is_log(&path) || entry.file_type().is_ok_and(|kind| kind.is_dir()) => {
+                    found.push(LogFile::unreadable(&path));
+                }
                 Err(_) => {}
             }
         }
@@ -228,25 +235,30 @@ fn add_folder(top: &Path, found: &mut Vec<LogFile>) -> Result<(), ScaleError> {
     Ok(())
 }
 
-/// Adds the files that match a pattern. Hidden files and folders are left out, unless the pattern
-/// has a name that starts with a period.
+/// Adds the files that match a pattern. Hidden files and folders are left out, unless a part of the
+/// pattern starts with a period and matches their name. The crate `glob` has an option for this, with
+/// which it panics at names that are not UTF-8.
 fn add_matching(pattern: &str, found: &mut Vec<LogFile>) -> Result<(), ScaleError> {
-    let is_hidden = |path: &Path| {
-        let is_hidden = |name: &[u8]| name.starts_with(b".");
-        path.components()
-            .any(|part| matches!(part, Component::Normal(name) if is_hidden(name.as_encoded_bytes())))
+    let dotted: Vec<_> = pattern.split('/').filter(|part| part.starts_with('.')).collect();
+    let dotted: Vec<_> = dotted.into_iter().filter_map(|part| Pattern::new(part).ok()).collect();
+    let is_hidden = |name: &str| name.starts_with('.') && !dotted.iter().any(|part| part.matches(name));
+    let is_left_out = |path: &Path| {
+        let mut names = path.components().filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_string_lossy()),
+            _ => None,
+        });
+        path.ends_with(LOST_AND_FOUND) || names.any(|name| is_hidden(&name))
     };
-    let keeps_hidden = is_hidden(Path::new(pattern));
     let paths = glob(pattern)
         .map_err(|error| ScaleError::Source(format!("the pattern {pattern} cannot be searched: {error}")))?;
     for path in paths {
         match path {
-            Ok(path) if is_hidden(&path) && !keeps_hidden => {}
-            Ok(path) => match fs::metadata(&path) {
+            Ok(path) if !is_left_out(&path) => match fs::metadata(&path) {
                 Ok(metadata) => add_file(&path, &metadata, |path| !is_further_part(path), found),
                 Err(_) => found.push(LogFile::unreadable(&path)),
             },
-            Err(error) => found.push(LogFile::unreadable(error.path())),
+            Err(error) if !is_left_out(error.path()) => found.push(LogFile::unreadable(error.path())),
+            _ => {}
         }
     }
     Ok(())

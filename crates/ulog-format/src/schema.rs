@@ -38,7 +38,7 @@ impl Basic {
 
     /// Returns the name by which definitions refer to the type.
     pub(crate) fn name(self) -> &'static str {
-        NAMES.iter().find(|(_, basic)| *basic == self).map_or("", |(name, _)| name)
+        NAMES.iter().find(|(_, basic)| *basic == self).expect("every basic type has a name").0
     }
 
     /// Returns the size in bytes of a value of this type in a row.

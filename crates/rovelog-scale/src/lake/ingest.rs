@@ -110,7 +110,7 @@ pub struct Ingested {
 }
 
 impl Ingested {
-    /// Returns `true` if nothing was written.
+    /// Returns `true` if no file was written and no log was tried.
     pub fn is_nothing(&self) -> bool {
         self.files == 0 && self.ok + self.partial + self.failed == 0
     }
@@ -200,7 +200,8 @@ impl LakeContent {
         let mut known = Self::default();
         for path in files_below(&lake.logs(), "parquet")? {
             let (rows, files) = from_parquet(&path)?;
-            // A worker that crashed has its own pack. Other packs are not replaced.
+            // A log that crashed its worker is alone in its pack. A pack of several logs is never
+            // replaced.
             let is_alone = rows.len() == 1;
             let is_there = |file: &TableFile| {
                 fs::metadata(lake.root().join(&file.path)).is_ok_and(|found| found.len() == file.bytes)
