@@ -13,7 +13,7 @@
 //! field will not be logged": the trimmed size is 17 bytes. The padding of the nested `e` remains,
 //! because "the padding is still needed when the message is used in a nested definition".
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -97,9 +97,6 @@ pub(crate) struct Formats {
     texts: HashMap<String, Arc<str>>,
     /// Computed layouts by format name.
     layouts: HashMap<String, Arc<Layout>>,
-    /// Names of formats that an earlier log in the file has defined, but the current log has not
-    /// defined yet.
-    earlier: HashSet<String>,
     /// Formats whose layout cannot be computed, with the reason. The entries are removed when a
     /// format is defined, because a missing type may then be available.
     failed: HashMap<String, Undecodable>,
@@ -121,7 +118,6 @@ impl Default for Formats {
         Self {
             texts: HashMap::new(),
             layouts: HashMap::new(),
-            earlier: HashSet::new(),
             failed: HashMap::new(),
             decoding: TextDecoding::default(),
             is_px4: false,
@@ -153,18 +149,13 @@ impl Formats {
         // per byte to the budget allows resolving each field of the definition at least 16 times.
         self.budget += 4 * payload.len() as u64;
         let text = std::str::from_utf8(payload).expect("FormatText accepts only UTF-8");
-        let is_new = !self.earlier.is_empty() && self.earlier.remove(format.name);
         let known = self.texts.get(format.name);
-        let is_same = known.is_some_and(|known| **known == *text);
         let defined = match known {
-            Some(_) if is_same && !is_new => Defined::Repeated,
-            Some(_) if !is_new => Defined::Redefined,
-            _ => Defined::New,
+            Some(known) if **known == *text => return Defined::Repeated,
+            Some(_) => Defined::Redefined,
+            None => Defined::New,
         };
-        if is_same {
-            return defined;
-        }
-        if known.is_some() {
+        if defined == Defined::Redefined {
             // All layouts are removed, because any of them may contain the redefined type.
             self.layouts.clear();
         }
@@ -176,10 +167,11 @@ impl Formats {
         defined
     }
 
-    /// Starts another log in the same file. The first definition of a name in this log is new, even
-    /// if an earlier log defined the same name.
+    /// Starts another log in the same file, which has its own formats.
     pub(crate) fn restart(&mut self) {
-        self.earlier = self.texts.keys().cloned().collect();
+        self.texts.clear();
+        self.layouts.clear();
+        self.failed.clear();
     }
 
     /// Detects from an information message that the log was written by PX4, and by which release.

@@ -95,7 +95,7 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 fn first_message(window: Window<'_>, until: u64, search: Search) -> Result<Option<u64>, NeedMore> {
     let definitions = Definitions::default();
     let limit = if window.eof { window.end() } else { u64::MAX };
-    let validator = Validator::new(window, &definitions, limit, FREE_DEFINITIONS).with_flag_bits(0..until);
+    let validator = Validator::new(window, &definitions, limit, FREE_DEFINITIONS).with_flag_bits(0..until, 0);
     let mut scan = Scan::from(0);
     while let Some(at) = validator.scan(&mut scan, until)? {
         let is_definition = window.byte(at + TYPE_AT)?.is_some_and(|letter| DEFINITIONS.contains(&letter));

@@ -44,10 +44,11 @@ use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::flags::{AppendedData, FLAGS_LEN, flag_bits};
 use crate::locate::{Search, Start, locate};
+use crate::schema::{BadFormat, FormatText};
 use crate::sessions::{Boundaries, header_at};
 pub(crate) use crate::step::{PlainRow, ROW_AT, RowInfo, Step, plain_row, plain_time};
-use crate::validate::{FREE_DEFINITIONS, Scan, TYPE_AT, Validator, Verdict, why_no_format};
-use crate::wire::{FLAG_BITS_AT, FileHeader, Message, MessageHeader};
+use crate::validate::{FREE_DEFINITIONS, Scan, TYPE_AT, Validator, Verdict};
+use crate::wire::{FLAG_BITS_AT, FileHeader, HEADER_LEN, Message, MessageHeader, kind};
 
 /// Distance in bytes from the current row to the byte that is loaded into the processor's cache in
 /// advance. Otherwise, the scan would wait for memory at most rows.
@@ -209,8 +210,9 @@ impl Scanner {
     }
 
     fn validator<'w>(&'w self, window: Window<'w>, limit: u64) -> Validator<'w> {
-        let (budget, first) = (self.lookahead.budget(self.position.at), self.appended.flag_bits_at);
-        Validator::new(window, &self.definitions, limit, budget).with_flag_bits(first..first + 1)
+        let (position, first) = (self.position.at, self.appended.flag_bits_at);
+        Validator::new(window, &self.definitions, limit, self.lookahead.budget(position))
+            .with_flag_bits(first..first + 1, position)
     }
 
     /// Removes `limit` from the offsets of appended data if no messages start there (rule D29 of
@@ -557,6 +559,18 @@ impl scan::Scan for Scanner {
 
     fn needed_from(&self) -> u64 {
         self.position.damage.as_ref().map_or(self.position.at, |damage| damage.scan.next)
+    }
+}
+
+/// Returns the reason why a format definition cannot be read, if all of its bytes are present.
+///
+/// Returns `None` for a definition without a name, because the bytes may not be a definition at
+/// all.
+fn why_no_format(window: Window<'_>, at: u64, msg_type: u8, end: u64) -> Option<String> {
+    let payload = window.slice(at + HEADER_LEN, end).ok()??;
+    match FormatText::parse_or_explain(payload) {
+        Err(bad @ BadFormat::Field { .. }) if msg_type == kind::FORMAT => Some(bad.to_string()),
+        _ => None,
     }
 }
 

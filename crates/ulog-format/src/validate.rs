@@ -28,7 +28,7 @@ use rovelog_core::internal::scan::{NeedMore, Window};
 
 use crate::definitions::Definitions;
 use crate::layout::Formats;
-use crate::schema::{BadFormat, Basic, FormatText, can_name_format, is_type_name};
+use crate::schema::{Basic, FormatText, can_name_format, is_type_name};
 use crate::sessions::header_at;
 use crate::wire::{
     self, FLAG_BITS_AT, HEADER_LEN, Info, LoggedString, MAGIC, Message, MessageHeader, SYNC_MAGIC,
@@ -113,6 +113,8 @@ pub(crate) struct Validator<'a> {
     /// Offsets at which a flag bits message is valid. At any other offset, such a message is
     /// damage.
     flag_bits: Range<u64>,
+    /// Offset of the scan. Headers of other logs before it are not considered.
+    position: u64,
     /// Number of bytes that were examined for the current chain, to limit the work.
     work: Cell<u64>,
     /// Maximum number of bytes of definitions that lookahead may parse.
@@ -147,6 +149,7 @@ impl<'a> Validator<'a> {
             definitions,
             limit,
             flag_bits: FLAG_BITS_AT..FLAG_BITS_AT + 1,
+            position: 0,
             work: Cell::new(0),
             budget,
             lookahead_bytes: Cell::new(0),
@@ -154,9 +157,9 @@ impl<'a> Validator<'a> {
         }
     }
 
-    /// Sets the offsets at which a flag bits message is valid.
-    pub(crate) fn with_flag_bits(self, flag_bits: Range<u64>) -> Self {
-        Self { flag_bits, ..self }
+    /// Sets the offsets at which a flag bits message is valid, and the offset of the scan.
+    pub(crate) fn with_flag_bits(self, flag_bits: Range<u64>, position: u64) -> Self {
+        Self { flag_bits, position, ..self }
     }
 
     /// Returns the number of bytes of definitions that lookahead has parsed.
@@ -435,10 +438,13 @@ impl<'a> Validator<'a> {
         }
     }
 
-    /// Returns `true` if the header of another log ends at the offset `at` and does not overlap the
-    /// header of this log. A flag bits message is valid there (rule D41 of docs/formats/ulog.md).
+    /// Returns `true` if the header of another log ends at the offset `at`. A flag bits message is
+    /// valid there (rule D41 of docs/formats/ulog.md).
+    ///
+    /// Bytes inside a message before the position of the scan are not a header, even if they look
+    /// like one. A stream may have discarded these bytes.
     fn is_behind_header(&self, at: u64) -> bool {
-        let earliest = self.window.base.max(self.flag_bits.start);
+        let earliest = self.window.base.max(self.position);
         at.checked_sub(FLAG_BITS_AT)
             .is_some_and(|start| start >= earliest && matches!(header_at(self.window, start), Ok(Some(_))))
     }
@@ -553,18 +559,6 @@ fn begins_chain(letter: u8, strictness: Strictness) -> bool {
     match strictness {
         Strictness::Cheap => matches!(letter, kind::DATA | kind::SYNC),
         _ => kind::ALL.contains(&letter),
-    }
-}
-
-/// Returns the reason why a format definition cannot be read, if all of its bytes are present.
-///
-/// Returns `None` for a definition without a name, because the bytes may not be a definition at
-/// all.
-pub(crate) fn why_no_format(window: Window<'_>, at: u64, msg_type: u8, end: u64) -> Option<String> {
-    let payload = window.slice(at + HEADER_LEN, end).ok()??;
-    match FormatText::parse_or_explain(payload) {
-        Err(bad @ BadFormat::Field { .. }) if msg_type == kind::FORMAT => Some(bad.to_string()),
-        _ => None,
     }
 }
 

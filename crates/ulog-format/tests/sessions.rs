@@ -204,6 +204,28 @@ fn a_slice_has_the_parameters_of_each_log() {
     assert_eq!(values.collect::<Vec<_>>(), ["2", "7"]);
 }
 
+/// A format that is defined after a subscription is moved before it (rule M9). Formats of other
+/// logs in the file are not moved.
+#[test]
+fn a_slice_moves_only_formats_of_the_same_log() {
+    let log = |format: &[u8], row_len: usize, is_late: bool| {
+        let mut messages = vec![(b'F', format.to_vec()), (b'A', b"\0\0\0t".to_vec())];
+        messages.rotate_left(usize::from(is_late));
+        messages.extend((1..5).map(|time| (b'D', [&[0, 0, time][..], &vec![0; row_len - 1]].concat())));
+        support::log_of(&messages)
+    };
+    let (first, second) = (
+        log(b"t:uint64_t timestamp;uint8_t[9] x;", 17, false),
+        log(b"t:uint64_t timestamp;uint32_t x;", 12, true),
+    );
+    let mut out = Vec::new();
+    let select = Select::all().between(Some(0), None);
+    let log = open(&[first, second].concat().into());
+    let report = log.slice(&select, &mut out).unwrap();
+    let slice = open(&out.into());
+    assert_eq!((report.records, slice.info().records, slice.info().lost.losses), (8, 8, 0));
+}
+
 /// Messages after an unknown one confirm it. If they belong to the next recording, a synchronization
 /// message does.
 #[test]

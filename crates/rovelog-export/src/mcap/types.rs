@@ -58,6 +58,28 @@ struct Types<'a> {
     google: BTreeSet<&'static str>,
 }
 
+/// Returns `name`, or `name` with a number if the JSON name of another field is the same. Protobuf
+/// refuses a message with such fields, for example `x1` and `x_1`.
+fn free_field_name(taken: &mut BTreeSet<String>, name: &str) -> String {
+    let numbered = (2..).map(|number| format!("{name}_{number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    names.find(|name| taken.insert(json_name(name))).expect("there are more numbers than fields")
+}
+
+/// Returns the JSON name of a protobuf field, in which a capital letter replaces each underscore and
+/// the letter after it.
+fn json_name(name: &str) -> String {
+    let mut json = String::new();
+    let mut is_after_underscore = false;
+    for letter in name.chars() {
+        if letter != '_' {
+            json.push(if is_after_underscore { letter.to_ascii_uppercase() } else { letter });
+        }
+        is_after_underscore = letter == '_';
+    }
+    json
+}
+
 impl Types<'_> {
     /// Adds a type and its nested types. Returns the protobuf name of the type. Returns `None` if
     /// the type is nested too deeply.
@@ -74,7 +96,7 @@ impl Types<'_> {
         let mut comments = Vec::new();
         for (number, field) in (1..).zip(&schema.fields) {
             let Shape { ty, repeated: many, inner, well_known } = shape(&field.ty);
-            let name = free_name(&mut taken, &identifier(&field.name));
+            let name = free_field_name(&mut taken, &identifier(&field.name));
             let mut proto = field_type(name, number, ty);
             if many {
                 proto = repeated(proto);

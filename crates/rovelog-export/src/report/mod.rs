@@ -27,6 +27,7 @@ use rovelog::{AnyLog, Severity, Timestamp};
 use crate::findings::Finding;
 use crate::page::Page;
 use crate::plot::{Band, Panel, Picture, Plot, Theme, svg};
+use crate::scrub::Scrub;
 use crate::totals::{Group, totals};
 use crate::xml::escape;
 use crate::{ExportError, Provenance, TimeBase, duration_text};
@@ -124,7 +125,7 @@ pub fn write(
     plots(&plot, &mut page);
     page.append(sections.spectra);
     topics(log, &mut page);
-    console(log, span.0, &mut page);
+    console(log, span.0, options.redact, &mut page);
     if let (AnyLog::Ulog(reader), false) = (log, options.redact) {
         parameters(&reader.parameters(), span.0, &mut page);
     }
@@ -369,9 +370,23 @@ fn topics(log: &AnyLog, page: &mut Page) {
     page.push_str("</table></div>\n");
 }
 
-/// Writes the section with the console lines. Times are in seconds since `zero`.
-fn console(log: &AnyLog, zero: i64, page: &mut Page) {
+/// Writes the section with the console lines. Times are in seconds since `zero`. `redact` omits
+/// positions and everything that identifies the vehicle.
+fn console(log: &AnyLog, zero: i64, redact: bool, page: &mut Page) {
     page.section("console", "Console", "Console");
+    // The only console line of an RLD log is its comment, which can contain anything.
+    let scrub = match (redact, log) {
+        (false, _) => None,
+        (true, AnyLog::Rld(_)) => return page.push_str("<p class=\"note\">The comment is left out.</p>\n"),
+        (true, _) => match Scrub::new(log) {
+            Ok(scrub) => Some(scrub),
+            Err(error) => {
+                let _ = writeln!(page, "<p class=\"note\">Left out: {}.</p>", escape(&error.to_string()));
+                return;
+            }
+        },
+    };
+    let text = |text: &str| scrub.as_ref().map_or_else(|| text.to_owned(), |scrub| scrub.redact(text));
     let mut texts = log.texts().into_iter().flatten();
     let lines: Vec<_> = texts.by_ref().take(MAX_ROWS).collect();
     let more = texts.count();
@@ -389,13 +404,14 @@ fn console(log: &AnyLog, zero: i64, page: &mut Page) {
             _ => "note",
         };
         let time = line.time.map(|time| seconds_since(time, zero));
-        let source = line.source.as_ref().map(|source| format!("{}: ", escape(source))).unwrap_or_default();
+        let source = line.source.as_ref().map(|source| format!("{}: ", text(source))).unwrap_or_default();
         let _ = writeln!(
             page,
-            "<tr class=\"{class}\"><td class=\"n\">{}</td><td>{}</td><td>{source}{}</td></tr>",
+            "<tr class=\"{class}\"><td class=\"n\">{}</td><td>{}</td><td>{}{}</td></tr>",
             time.unwrap_or_default(),
             line.level_name(),
-            escape(&line.text)
+            escape(&source),
+            escape(&text(&line.text))
         );
     }
     page.push_str("</table></div>\n");

@@ -60,6 +60,15 @@ impl<'a> Scrub<'a> {
         self.survey.main()
     }
 
+    /// Returns a text without positions, names of people and numbers of devices.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        let mut bytes = text.as_bytes().to_vec();
+        text::edit_sentences(&mut bytes, |_| Place { latitude: 0.0, longitude: 0.0 }, 0);
+        text::mask_coordinates(&mut bytes, |place| self.survey.is_near(place));
+        text::mask_identities(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     /// Writes the copy. If the report has doubts, the copy must not be published.
     ///
     /// # Errors

@@ -69,7 +69,7 @@ impl Survey {
         self.cells.values().rev().max_by_key(|(count, _)| *count).map(|(_, place)| *place)
     }
 
-    fn is_near(&self, place: Place) -> bool {
+    pub(super) fn is_near(&self, place: Place) -> bool {
         // Comparing latitudes first is enough for most numbers.
         let near = |known: &&Place| (known.latitude - place.latitude).abs() < 1.0;
         self.known.iter().filter(near).any(|known| known.distance_km(place) < NEAR_KM)
@@ -402,9 +402,11 @@ impl<'a> Scrubber<'a> {
         for (north, east) in north.step_by(size).zip(east.step_by(size)) {
             let (north, east) = (north..north + size, east..east + size);
             let Some(place) = stored.place(&bytes[north.clone()], &bytes[east.clone()]) else {
-                let value = read(stored.scalar, &bytes[north]);
-                if !is_loose && value != 0.0 && value.is_finite() {
-                    self.report.add(of.topic, &of.name(latitude), Action::Doubtful, 1);
+                for (field, range) in [(latitude, north), (longitude, east)] {
+                    let value = read(stored.scalar, &bytes[range]);
+                    if !is_loose && value != 0.0 && value.is_finite() {
+                        self.report.add(of.topic, &of.name(field), Action::Doubtful, 1);
+                    }
                 }
                 continue;
             };

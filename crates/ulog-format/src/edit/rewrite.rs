@@ -49,6 +49,9 @@ fn edit_message(log: &UlogReader, msg: &MessageRef<'_>, edit: &mut Edit<'_>, cop
     match msg.message() {
         Some(Message::Info(info) | Message::MultiInfo(MultiInfo { info, .. })) => {
             edit_value("info", &info, edit, copy);
+            if info.parse_key().is_some_and(|key| key.name == "boot_time_utc_us") && info.value.len() == 8 {
+                copy.edit(edit, MICROS, info.value);
+            }
         }
         Some(Message::Parameter(info) | Message::DefaultParameter(DefaultParameter { info, .. })) => {
             edit_value("parameter", &info, edit, copy);

@@ -187,6 +187,13 @@ fn parts(log: &UlogReader, select: &Select, out: impl Write) -> Result<Sliced, U
     slice.finish()
 }
 
+/// Returns the byte range of the log whose header is at the offset `start`.
+fn log_from(file: &UlogReader, start: u64) -> Range<u64> {
+    let mut headers = file.boundaries().iter().filter(|boundary| boundary.has_header);
+    let next = headers.find(|boundary| boundary.at > start);
+    start..next.map_or(file.bytes().len() as u64, |boundary| boundary.at)
+}
+
 fn format_name<'a>(format: &wire::Format<'a>) -> Option<&'a str> {
     FormatText::parse(format.format).map(|format| format.name)
 }
@@ -384,7 +391,9 @@ struct Slice<'a, W> {
     /// Parameter changes before the start of the slice, for the current log and each later log in
     /// the file.
     parameters: VecDeque<ParametersInForce<'a>>,
-    /// Names of the formats written to the slice so far.
+    /// Byte range of the current log in the file.
+    current_log: Range<u64>,
+    /// Names of the formats that the slice defines for the current log.
     defined: HashSet<&'a str>,
     /// Offsets of the format messages that were moved before a subscription. `None` if no format
     /// was moved.
@@ -414,6 +423,7 @@ impl<'a, W: Write> Slice<'a, W> {
             log,
             rows,
             parameters,
+            current_log: log_from(log, 0),
             defined: HashSet::new(),
             moved_formats: None,
             in_data: false,
@@ -454,6 +464,7 @@ impl<'a, W: Write> Slice<'a, W> {
         self.begin_data()?;
         self.parameters.pop_front();
         self.in_data = false;
+        self.current_log = log_from(self.log, boundary.at);
         self.defined.clear();
         self.moved_formats = None;
         self.output.copy(boundary.at..boundary.first())
@@ -553,10 +564,10 @@ impl<'a, W: Write> Slice<'a, W> {
         Ok(())
     }
 
-    /// Writes the first definition of every format that was not written to the slice so far.
+    /// Writes the first definition of every format that the slice does not define yet.
     fn define_early(&mut self) -> Result<(), UlogError> {
         let mut early = HashSet::new();
-        for msg in self.log.cursor() {
+        for msg in self.log.cursor().filter(|msg| self.current_log.contains(&msg.at)) {
             let Some(Message::Format(format)) = msg.message() else { continue };
             if format_name(&format).is_some_and(|name| self.defined.insert(name)) {
                 early.insert(msg.at);

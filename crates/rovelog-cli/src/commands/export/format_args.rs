@@ -117,8 +117,14 @@ pub(super) enum Unit {
 fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"\\t" => Ok(b'\t'),
-        [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(*byte),
-        _ => Err("expected one character other than a quote or a line break".to_owned()),
+        // Numbers and times are not quoted, so their characters cannot be delimiters.
+        [byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"\"\n\r.:+-".contains(byte) => {
+            Ok(*byte)
+        }
+        _ => {
+            Err("expected one character that is not part of a number or a time, such as , ; | or \\t"
+                .to_owned())
+        }
     }
 }
 

@@ -8,7 +8,6 @@ use super::args::{Args, Target};
 use super::job::{Done, Job, decodable, file};
 use crate::failure::Failure;
 use crate::select::unknown_topic;
-use crate::window::span;
 
 /// Returns the topics of the table. The topic given by `--on` comes first, followed by the topics
 /// of `--join`. If only `--every` is given, the table contains all selected topics.
@@ -54,14 +53,17 @@ impl Job<'_> {
         let (base, others) = match (args.every, topics) {
             (Some(step), _) => {
                 let nothing = || Failure::failed("no record in this log has a time");
-                let (first, last) = span(&**self.log).ok_or_else(|| here(nothing()))?;
-                let first = self.window.start.unwrap_or(first);
-                let last = self.window.end.map_or(last, |end| end.saturating_sub(1));
-                let checked = check_regular_rows(&**self.log, first, last, step);
-                if let (Err(cause), false) = (checked, self.args.out.force) {
-                    let next = "give a time range with -S and -E or a longer --every, or write all rows \
-                                with --force";
-                    return Err(here(Failure::usage(cause).next(next)));
+                let info = self.log.info();
+                let (start, end) = info.data_start().zip(info.data_end()).ok_or_else(|| here(nothing()))?;
+                let first = self.window.start.map_or(start.nanos, |start_arg| start_arg.max(start.nanos));
+                let last =
+                    self.window.end.map_or(end.nanos, |end_arg| end.nanos.min(end_arg.saturating_sub(1)));
+                check_regular_rows(&**self.log, first, last, step).map_err(|cause| {
+                    here(Failure::usage(cause).next("give a time range with -S and -E or a longer --every"))
+                })?;
+                for outside in info.outside() {
+                    let name = &self.log.topics()[outside.topic.index()].name;
+                    self.context.note(&format!("not in the table: {}", outside.sentence(name)));
                 }
                 (Base::Every { first, last, step }, topics)
             }
