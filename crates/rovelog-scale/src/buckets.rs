@@ -10,7 +10,7 @@ pub(crate) use rovelog_remote::RemoteFile;
 use rovelog_remote::{Address, Found, Options, RemoteError, head, list};
 
 use crate::ScaleError;
-use crate::log_file::{LogFile, is_further_part, is_log};
+use crate::log_file::{LogFile, is_log};
 
 /// Converts the description of a file in a bucket or on a web server to a log file.
 fn log(found: Found) -> LogFile {
@@ -25,18 +25,15 @@ pub(crate) fn find(source: &str) -> Result<Vec<LogFile>, ScaleError> {
         let found = list(folder, &Options::default()).map_err(refused)?;
         Ok::<_, ScaleError>(found.into_iter().map(log))
     };
-    let name = |log: &LogFile| Path::new(&log.uri).to_owned();
     // Only `*` makes a URL a pattern. A `?` starts the query of a URL, for example a signature.
     if let Some(wild) = source.find('*') {
         let pattern = Pattern::new(source).map_err(|error| ScaleError::Source(error.to_string()))?;
         let options = MatchOptions { require_literal_separator: true, ..MatchOptions::default() };
         let folder = &source[..=source[..wild].rfind('/').unwrap_or(0)];
-        let is_wanted =
-            |log: &LogFile| pattern.matches_with(&log.uri, options) && !is_further_part(&name(log));
-        return Ok(logs(folder)?.filter(is_wanted).collect());
+        return Ok(logs(folder)?.filter(|log| pattern.matches_with(&log.uri, options)).collect());
     }
     if source.ends_with('/') {
-        return Ok(logs(source)?.filter(|log| is_log(&name(log))).collect());
+        return Ok(logs(source)?.filter(|log| is_log(Path::new(&log.uri))).collect());
     }
     let address = Address::parse(source).map_err(refused)?;
     Ok(vec![log(head(&address, &Options::default()).map_err(refused)?)])

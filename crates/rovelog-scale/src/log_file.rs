@@ -54,13 +54,5 @@ pub fn is_log(path: &Path) -> bool {
         (stem, extension) = stem.rsplit_once('.').unwrap_or((stem, ""));
     }
     let known = FORMATS.iter().any(|format| format.extensions.contains(&extension));
-    known && !stem.is_empty() && !is_further_part(path)
-}
-
-/// Returns `true` if a file is part 1 or later of an RLD recording, with a name such as `x_p1.rld`.
-pub(crate) fn is_further_part(path: &Path) -> bool {
-    let Some(name) = path.file_name() else { return false };
-    let name = name.to_string_lossy().to_ascii_lowercase();
-    let number = name.strip_suffix(".rld").and_then(|stem| stem.rsplit_once("_p")).map(|(_, number)| number);
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    known && !stem.is_empty()
 }

@@ -3,16 +3,17 @@
 //! Only this module finds and opens local files. `buckets.rs` does the same for URLs.
 
 use std::collections::{BTreeSet, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
-use std::io::Read;
-use std::path::{Component, Path, PathBuf};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use glob::{Pattern, glob};
-use rovelog::{AnyLog, ReadOptions, is_address};
+use rovelog::{AnyLog, ReadOptions, companions_by_name, group_by_log, is_address};
 
 pub use crate::log_file::LogFile;
-use crate::log_file::{is_further_part, is_log};
+use crate::log_file::is_log;
+use crate::pattern::PathPattern;
 use crate::{ScaleError, buckets};
 
 /// Folder of file systems that only the administrator can read. It contains no logs.
@@ -23,16 +24,17 @@ impl LogFile {
     ///
     /// # Errors
     /// Returns an error if there is no such file.
-    pub fn at(path: &Path) -> std::io::Result<Self> {
-        rovelog::metadata(path).map(|metadata| Self::of(path, &metadata))
+    pub fn at(path: &Path) -> io::Result<Self> {
+        rovelog::metadata(path).map(|metadata| Self::of(path, &metadata, companions_by_name(path)))
     }
 
-    /// Returns the log at a path. If an RLD recording consists of several files, the size is the sum
-    /// of their sizes, and the time is that of the last change of any of them.
-    fn of(path: &Path, metadata: &Metadata) -> Self {
+    /// Returns the log at a path. If an RLD recording consists of several files, `others` are the
+    /// paths of the other files. The size is the sum of their sizes, and the time is that of the last
+    /// change of any of them.
+    fn of(path: &Path, metadata: &Metadata, others: impl IntoIterator<Item = PathBuf>) -> Self {
         let (mut size, mut changed_us) = (metadata.len(), changed_us(metadata));
-        for part in further_files(path) {
-            if let Ok(metadata) = fs::metadata(part) {
+        for other in others {
+            if let Ok(metadata) = fs::metadata(other) {
                 size = size.saturating_add(metadata.len());
                 changed_us = changed_us.max(self::changed_us(&metadata));
             }
@@ -44,7 +46,7 @@ impl LogFile {
     /// error.
     fn unreadable(path: &Path) -> Self {
         let missing = || Self { uri: path.to_string_lossy().into_owned(), size: 0, changed_us: 0 };
-        fs::metadata(path).map_or_else(|_| missing(), |metadata| Self::of(path, &metadata))
+        fs::metadata(path).map_or_else(|_| missing(), |metadata| Self::of(path, &metadata, []))
     }
 
     /// Checks that the file has not changed since it was found.
@@ -78,11 +80,8 @@ impl LogFile {
     /// Returns an error if a file cannot be opened or fetched.
     pub fn bytes(&self) -> Result<Box<dyn Read>, ScaleError> {
         let local = self.local()?;
-        let mut bytes = rovelog::source(local.path()).map_err(ScaleError::log(&self.uri))?;
-        for part in further_files(local.path()) {
-            bytes = Box::new(bytes.chain(rovelog::source(part).map_err(ScaleError::log(&self.uri))?));
-        }
-        Ok(bytes)
+        let files = rovelog::sources(local.path()).map_err(ScaleError::log(&self.uri))?;
+        Ok(files.into_iter().fold(Box::new(io::empty()), |bytes, file| Box::new(bytes.chain(file))))
     }
 
     /// Opens the log. If the log is at a URL, it is fetched first.
@@ -109,12 +108,6 @@ fn changed_us(metadata: &Metadata) -> i64 {
     changed.and_then(|time| i64::try_from(time.as_micros()).ok()).unwrap_or(0)
 }
 
-/// Returns the other files of an RLD recording that consists of several files.
-fn further_files(path: &Path) -> Vec<PathBuf> {
-    let is_rld = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("rld"));
-    if is_rld { rovelog::companions(path, Some("rld")) } else { Vec::new() }
-}
-
 /// A file that can be opened by its path.
 enum Local<'a> {
     File(&'a Path),
@@ -138,15 +131,17 @@ impl Local<'_> {
 ///   extensions. Links to folders are followed, but no folder is searched twice. A subfolder that
 ///   cannot be read is listed as well, and so is a link with the name of a log that leads to no
 ///   file. Opening them reports the error.
-/// - A pattern such as `flights/**/*.ulg` is replaced by the files that match it.
+/// - A pattern such as `flights/**/*.ulg` is replaced by the files that match it. Hidden files and
+///   folders are left out, unless a part of the pattern starts with a period and matches their name.
 /// - A source can also be the URL of a file, of a folder in a bucket (`s3://bucket/flights/`), or a
 ///   URL with a pattern.
 ///
 /// An archive with several logs is treated like a folder, whose logs have paths such as
 /// `logs.zip/a.ulg`.
 ///
-/// An RLD recording may consist of several files. Only the first file is listed. The other files
-/// (`_p1.rld`) are read together with the first file.
+/// An RLD recording may consist of several files. Only the first file is listed. The other files,
+/// such as `x_p1.rld.gz` and `x-ambient.rld`, are read together with the first file `x.rld`. At a URL
+/// only the named file is read, so each of these files is listed.
 ///
 /// # Errors
 /// Returns an error if a source does not exist or has no logs.
@@ -162,14 +157,18 @@ pub fn find<S: AsRef<str>>(sources: &[S]) -> Result<Vec<LogFile>, ScaleError> {
                 return Err(ScaleError::Source(format!("{source}: no log at this address")));
             }
         } else if path.is_dir() {
-            add_folder(path, &mut found)?;
+            add_folder(path, None, &mut found)?;
             if found.len() == before {
                 return Err(ScaleError::Source(format!("{source}: no log in this folder")));
             }
         } else if let Ok(log) = LogFile::at(path) {
             push(log, &mut found);
         } else {
-            add_matching(source, &mut found)?;
+            if let Some(pattern) = PathPattern::parse(source)?
+                && listed(pattern.top()).is_dir()
+            {
+                add_folder(pattern.top(), Some(&pattern), &mut found)?;
+            }
             if found.len() == before {
                 return Err(ScaleError::Source(format!("{source}: no such file, folder or pattern")));
             }
@@ -193,17 +192,30 @@ fn push(log: LogFile, found: &mut Vec<LogFile>) {
     }
 }
 
-/// Adds the logs in a folder and in its subfolders. Hidden files and folders are left out.
-fn add_folder(top: &Path, found: &mut Vec<LogFile>) -> Result<(), ScaleError> {
+/// Adds the logs in a folder and in its subfolders. Hidden files and folders are left out. If there
+/// is a pattern, adds the files that match it instead.
+fn add_folder(top: &Path, pattern: Option<&PathPattern>, found: &mut Vec<LogFile>) -> Result<(), ScaleError> {
+    let enter = |matched: &BTreeSet<usize>, name: &OsStr| match pattern {
+        Some(pattern) => pattern.step(matched, name),
+        None => (!name.as_encoded_bytes().starts_with(b".")).then(BTreeSet::new),
+    };
+    let is_wanted = |path: &Path, matched: &BTreeSet<usize>| match pattern {
+        Some(pattern) => pattern.is_complete(matched),
+        None => is_log(path),
+    };
     // Links are followed after all real folders, because a link may lead to a folder that is found
     // anyway.
-    let (mut folders, mut links) = (vec![top.to_owned()], BTreeSet::new());
+    let start = pattern.map_or_else(BTreeSet::new, PathPattern::start);
+    let (mut folders, mut links) = (vec![(top.to_owned(), start)], BTreeSet::new());
     let mut searched = HashSet::new();
-    while let Some(folder) = folders.pop().or_else(|| links.pop_first()) {
-        if folder.canonicalize().is_ok_and(|real| !searched.insert(real)) {
+    while let Some((folder, matched)) = folders.pop().or_else(|| links.pop_first()) {
+        // A folder is searched again only if a link to it matches other parts of the pattern.
+        let real = listed(&folder).canonicalize();
+        if real.is_ok_and(|real| !searched.insert((real, matched.clone()))) {
             continue;
         }
-        let entries = match fs::read_dir(&folder).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
+        let entries = fs::read_dir(listed(&folder)).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let entries = match entries {
             Ok(entries) => entries,
             Err(error) if folder == top => {
                 return Err(ScaleError::Source(format!("{}: {error}", top.display())));
@@ -214,59 +226,48 @@ fn add_folder(top: &Path, found: &mut Vec<LogFile>) -> Result<(), ScaleError> {
                 continue;
             }
         };
+        let mut files = Vec::new();
         for entry in entries {
-            if entry.file_name().as_encoded_bytes().starts_with(b".") {
-                continue;
-            }
-            let path = entry.path();
-            match fs::metadata(&path) {
-                Ok(metadata) if !metadata.is_dir() => add_file(&path, &metadata, is_log, found),
-                Ok(_) if entry.file_type().is_ok_and(|kind| kind.is_symlink()) => {
-                    links.insert(path);
+            let name = entry.file_name();
+            let (path, matched) = (folder.join(&name), enter(&matched, &name));
+            let Ok(kind) = entry.file_type() else { continue };
+            let is_link = kind.is_symlink();
+            let is_folder = kind.is_dir() || is_link && path.is_dir();
+            match matched {
+                Some(matched) if is_folder && is_link => {
+                    links.insert((path, matched));
                 }
-                Ok(_) => folders.push(path),
-                Err(_) if is_log(&path) || entry.file_type().is_ok_and(|kind| kind.is_dir()) => {
-                    found.push(LogFile::unreadable(&path));
+                Some(matched) if is_folder => folders.push((path, matched)),
+                matched if kind.is_file() || is_link => {
+                    files.push((name, matched.is_some_and(|matched| is_wanted(&path, &matched))));
                 }
-                Err(_) => {}
+                _ => {}
             }
         }
+        add_files(&folder, &files, found);
     }
     Ok(())
 }
 
-/// Adds the files that match a pattern. Hidden files and folders are left out, unless a part of the
-/// pattern starts with a period and matches their name. The crate `glob` has an option for this, with
-/// which it panics at names that are not UTF-8.
-fn add_matching(pattern: &str, found: &mut Vec<LogFile>) -> Result<(), ScaleError> {
-    let dotted: Vec<_> = pattern.split('/').filter(|part| part.starts_with('.')).collect();
-    let dotted: Vec<_> = dotted.into_iter().filter_map(|part| Pattern::new(part).ok()).collect();
-    let is_hidden = |name: &str| name.starts_with('.') && !dotted.iter().any(|part| part.matches(name));
-    let is_left_out = |path: &Path| {
-        let mut names = path.components().filter_map(|part| match part {
-            Component::Normal(name) => Some(name.to_string_lossy()),
-            _ => None,
-        });
-        path.ends_with(LOST_AND_FOUND) || names.any(|name| is_hidden(&name))
-    };
-    let paths = glob(pattern)
-        .map_err(|error| ScaleError::Source(format!("the pattern {pattern} cannot be searched: {error}")))?;
-    for path in paths {
-        match path {
-            Ok(path) if !is_left_out(&path) => match fs::metadata(&path) {
-                Ok(metadata) => add_file(&path, &metadata, |path| !is_further_part(path), found),
-                Err(_) => found.push(LogFile::unreadable(&path)),
-            },
-            Err(error) if !is_left_out(error.path()) => found.push(LogFile::unreadable(error.path())),
-            _ => {}
-        }
-    }
-    Ok(())
+/// Returns a path by which a folder can be listed. An empty path is the current folder.
+fn listed(folder: &Path) -> &Path {
+    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
-/// Adds a file for which `is_wanted` returns true.
-fn add_file(path: &Path, metadata: &Metadata, is_wanted: impl Fn(&Path) -> bool, found: &mut Vec<LogFile>) {
-    if metadata.is_file() && is_wanted(path) {
-        push(LogFile::of(path, metadata), found);
+/// Adds logs in a folder. `files` has the name of each file in the folder, and whether the file is
+/// added. Files that are read together with another log are left out.
+fn add_files(folder: &Path, files: &[(OsString, bool)], found: &mut Vec<LogFile>) {
+    // A name that is not UTF-8 is replaced by an empty name, which belongs to no other file.
+    let names: Vec<_> = files.iter().map(|(name, _)| name.to_str().unwrap_or_default()).collect();
+    for group in group_by_log(&names) {
+        let mut paths = group.iter().map(|&at| (folder.join(&files[at].0), files[at].1));
+        let Some((path, true)) = paths.next() else { continue };
+        match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => {
+                push(LogFile::of(&path, &metadata, paths.map(|(path, _)| path)), found);
+            }
+            Ok(_) => {}
+            Err(_) => found.push(LogFile::unreadable(&path)),
+        }
     }
 }

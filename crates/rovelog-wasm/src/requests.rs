@@ -1,7 +1,5 @@
 //! Requests of the npm package, in addition to those of the page.
 
-use std::collections::BTreeMap;
-
 use rovelog::core::internal::parallel::Jobs;
 use rovelog::{RecoverOptions, Select, Topic};
 use rovelog_explore::{Explore, page};
@@ -159,37 +157,12 @@ pub fn answer_without_log(request: &str) -> Result<Reply, String> {
     let value = match kind {
         "start" => page::start(&[], &[]),
         "groups" => {
-            let names = form_urlencoded::parse(query.as_bytes()).map(|(_, name)| name.into_owned());
-            json!(groups(&names.collect::<Vec<_>>()))
+            let names: Vec<_> = form_urlencoded::parse(query.as_bytes()).map(|(_, name)| name).collect();
+            json!(rovelog::group_by_log(&names.iter().map(|name| &**name).collect::<Vec<_>>()))
         }
         _ => return Err("no log is open".to_owned()),
     };
     let mut bytes = Vec::new();
     let media_type = document(&value, &mut bytes);
     Ok(Reply { media_type, bytes, note: None })
-}
-
-/// Divides files into logs by their names. A file is a companion of a log if a format says so, and
-/// if both are in the same folder.
-fn groups(names: &[String]) -> Vec<Vec<usize>> {
-    let split = |name: &str| {
-        name.rsplit_once('/')
-            .map_or((String::new(), name.to_owned()), |(folder, file)| (folder.to_owned(), file.to_owned()))
-    };
-    let mut folders: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
-    for (number, name) in names.iter().enumerate() {
-        let (folder, file) = split(name);
-        folders.entry(folder).or_default().push((number, file));
-    }
-    let others: Vec<Vec<usize>> = names
-        .iter()
-        .map(|name| {
-            let (folder, file) = split(name);
-            let files = &folders[&folder];
-            let known: Vec<&str> = files.iter().map(|(_, file)| &**file).collect();
-            rovelog::companions_among(&file, &known).into_iter().map(|at| files[at].0).collect()
-        })
-        .collect();
-    let is_log = |number: &usize| !others.iter().any(|others| others.contains(number));
-    (0..names.len()).filter(is_log).map(|number| [vec![number], others[number].clone()].concat()).collect()
 }

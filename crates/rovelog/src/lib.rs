@@ -112,6 +112,7 @@
 
 #[cfg(feature = "compressed")]
 mod archive;
+mod companions;
 mod detect;
 mod file;
 mod formats;
@@ -126,7 +127,8 @@ mod packed;
 mod watch;
 
 #[cfg(feature = "compressed")]
-pub use archive::{logs_in_archive, metadata, source};
+pub use archive::{logs_in_archive, metadata, source, sources};
+pub use companions::{companions_by_name, format_by_name, group_by_log};
 pub use detect::{Detection, Sign, detect};
 pub use file::{is_address, refuse_device};
 pub use formats::*;
@@ -135,8 +137,8 @@ pub use health::{health, health_with};
 #[cfg(feature = "mmap")]
 pub use mmap::{install_abort_handler, install_sigbus_handler};
 pub use open::{
-    companions, companions_among, from_bytes, from_bytes_as, from_files, open, open_as, open_stream,
-    open_stream_as, open_watched, open_with, outline,
+    companions, from_bytes, from_bytes_as, from_files, open, open_as, open_stream, open_stream_as,
+    open_watched, open_with, outline,
 };
 pub use watch::Watch;
 

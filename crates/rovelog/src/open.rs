@@ -11,16 +11,17 @@ use std::path::{Path, PathBuf};
 
 use rovelog_core::format::SEARCH_LEN;
 use rovelog_core::internal::partial::{END, Ranges};
-use rovelog_core::{Bytes, Error, ErrorKind, FormatInfo, LogStream, ReadOptions, Result};
+use rovelog_core::{Bytes, Error, ErrorKind, LogStream, ReadOptions, Result};
 
 #[cfg(feature = "compressed")]
 use crate::archive::{self, Archive, Member, archive_at, member_at};
+use crate::companions::{CompanionFile, companion_files, companion_names};
 use crate::detect::{built_in, only_zeros};
-use crate::file::{SUFFIXES, head, load, plain_name};
+use crate::file::{head, load, plain_name};
 use crate::formats::{open_known, outline_known, stream_known};
 #[cfg(feature = "compressed")]
 use crate::packed;
-use crate::{AnyLog, FORMATS, Watch};
+use crate::{AnyLog, Watch};
 
 /// Opens a log with the default options.
 ///
@@ -114,9 +115,10 @@ fn open_member(
 ) -> Result<AnyLog> {
     let open = |format: &str, bytes: Bytes, options: &ReadOptions| {
         let companions = if options.alone { Vec::new() } else { archive.companions(name) };
-        let companion = |path: String| {
-            let bytes = archive.read(&path, &options.limits)?.bytes;
-            Ok((path.rsplit('/').next().unwrap_or_default().to_owned(), bytes))
+        let companion = |path: &str| {
+            let bytes = archive.read(path, &options.limits).map(|member| member.bytes);
+            let name = path.rsplit('/').next().unwrap_or_default();
+            Ok((plain_name(name).to_owned(), companion(name, bytes, options)?))
         };
         let companions = companions.into_iter().map(companion).collect::<Result<Vec<_>>>()?;
         open_known(format, bytes, companions, options)
@@ -153,41 +155,6 @@ fn detect_format(path: &Path) -> Option<&'static str> {
         return built_in(&packed::first_bytes(compression, &start, SEARCH_LEN)).ok();
     }
     built_in(&bytes).ok()
-}
-
-/// A companion file of a log.
-struct CompanionFile {
-    /// Name of the companion file, without the suffix of a compression.
-    name: String,
-    /// Path of the companion file.
-    path: PathBuf,
-}
-
-/// Returns the companion files of the log whose first file is `name`. They are in the same folder.
-fn companion_files(format: &str, path: &Path, name: &str) -> Vec<CompanionFile> {
-    let file = |name: &str| {
-        let paths = SUFFIXES.iter().map(|suffix| path.with_file_name(format!("{name}{suffix}")));
-        paths.into_iter().find(|path| path.is_file())
-    };
-    let names = companion_names(format, name, &|name| file(name).is_some());
-    names.into_iter().filter_map(|name| Some(CompanionFile { path: file(&name)?, name })).collect()
-}
-
-/// Returns the names of the companion files of the log whose first file is `name`, in their order.
-/// `exists` tells whether there is a file with a name. All names passed to `exists` and returned are
-/// without the suffix of a compression.
-fn companion_names(format: &str, name: &str, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
-    let files = FORMATS.iter().find(|known| known.id == format).and_then(|format| format.files);
-    files.map_or_else(Vec::new, |files| (files.others)(plain_name(name), exists))
-}
-
-/// Returns which of the files with these names are companion files of the file `name`, whatever its
-/// format. The result contains positions in `names`. The files must be in the same folder as the
-/// file `name`, and the names must not contain the folder.
-pub fn companions_among(name: &str, names: &[&str]) -> Vec<usize> {
-    let at = |name: &str| names.iter().position(|known| plain_name(known) == name);
-    let companions = |format: &FormatInfo| companion_names(format.id, name, &|name| at(name).is_some());
-    FORMATS.iter().flat_map(companions).filter_map(|name| at(&name)).collect()
 }
 
 /// Returns the bytes of a companion file, which are decompressed if needed. An error names the file.
@@ -287,7 +254,7 @@ pub fn from_bytes_as<'a>(
 
 /// Opens a log that is in memory, together with its companion files, such as the other parts of a
 /// recording. Each file has its name and its bytes, which may be compressed. The first file is the
-/// log. [`companions_among`] tells which files belong to it.
+/// log. [`group_by_log`](crate::group_by_log) tells which files belong to it.
 ///
 /// # Errors
 /// Returns the errors of [`from_bytes`]. Returns an error if there is no file, or if a file does not

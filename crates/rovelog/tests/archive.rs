@@ -131,6 +131,32 @@ fn one_of_several_logs_is_opened_by_its_path() {
     assert_eq!(error.to_string(), "a.ulg is neither a folder nor an archive");
 }
 
+/// Files of a recording may be compressed within an archive. They are read together with the first
+/// file, and are not logs of their own.
+#[test]
+fn compressed_files_of_a_recording_in_an_archive_are_one_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let (flight, power) = (log("ulog/one-topic.ulg"), log("rld/v4.rld"));
+    let part = gzip(&power);
+    let single = folder.path().join("single.rld");
+    std::fs::write(&single, &power).unwrap();
+    let members = [("a.ulg", &flight[..]), ("logs/b_p1.rld.gz", &part), ("logs/b.rld.gz", &part)];
+    for (ending, archive) in archives(&members) {
+        let path = folder.path().join(format!("all.{ending}"));
+        std::fs::write(&path, &archive).unwrap();
+        let inside = [path.join("a.ulg"), path.join("logs/b.rld.gz")];
+        assert_eq!(logs_in_archive(&path).unwrap(), inside);
+        let files = rovelog::sources(&inside[1]).unwrap();
+        let bytes = files.into_iter().map(|mut file| {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        assert_eq!(bytes.collect::<Vec<_>>(), [&part[..], &part]);
+        assert_eq!(records(&inside[1]), 2 * records(&single), "{ending}");
+    }
+}
+
 #[test]
 fn a_damaged_archive_never_panics() {
     let flight = log("ulog/one-topic.ulg");

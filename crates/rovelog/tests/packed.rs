@@ -310,8 +310,7 @@ fn files_in_memory_are_joined_in_any_order() {
         file("x_p1.rld", &parts[1]),
     ];
     let names: Vec<&str> = files.iter().map(|(name, _)| &**name).collect();
-    assert_eq!(rovelog::companions_among("x.rld.gz", &names), [2, 1]);
-    assert!(rovelog::companions_among("y.rld", &names).is_empty());
+    assert_eq!(rovelog::group_by_log(&names), [[0, 2, 1]]);
     let log = rovelog::from_files(files.clone(), &ReadOptions::default()).unwrap();
     assert_eq!((log.info().state, log.info().records), (State::Complete, 50));
     // A file of another recording, and a file that cannot be decompressed, are named.

@@ -5,7 +5,6 @@
 
 mod tar_files;
 
-use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -18,7 +17,8 @@ use zip::ZipArchive;
 
 use self::tar_files::{TarFiles, is_tar};
 use crate::Watch;
-use crate::file::{load, plain_name};
+use crate::companions::{companions_among, companions_by_name, format_by_name, group_by_log};
+use crate::file::load;
 use crate::packed::{self, Compression, Store};
 
 /// Number of bytes at the start of a file that are needed to recognize an archive. This is the size
@@ -101,24 +101,15 @@ impl Archive {
     /// extension of a log, or if it is the only member. Companion files of a log are not listed.
     pub(crate) fn logs(&self) -> Vec<&str> {
         let files: Vec<&str> = self.names().into_iter().filter(|name| !name.ends_with('/')).collect();
-        let mut logs: Vec<&str> = files.iter().copied().filter(|name| is_named_like_a_log(name)).collect();
-        let others: HashSet<String> = logs.iter().flat_map(|name| self.companions(name)).collect();
-        logs.retain(|name| !others.contains(*name));
+        let firsts = group_by_log(&files).into_iter().filter_map(|group| Some(files[*group.first()?]));
+        let logs: Vec<&str> = firsts.filter(|name| is_named_like_a_log(name)).collect();
         if logs.is_empty() && files.len() == 1 { files } else { logs }
     }
 
     /// Returns the names of the archive members that are companion files of the log `name`.
-    pub(crate) fn companions(&self, name: &str) -> Vec<String> {
-        let names: HashSet<&str> = self.names().into_iter().collect();
-        let (folder, file) = name.rsplit_once('/').map_or(("", name), |(folder, file)| (folder, file));
-        let path = |file: &str| if folder.is_empty() { file.to_owned() } else { format!("{folder}/{file}") };
-        let formats = crate::FORMATS.iter().filter_map(|format| {
-            let is_its =
-                format.extensions.iter().any(|extension| file.to_ascii_lowercase().ends_with(extension));
-            format.files.filter(|_| is_its)
-        });
-        let others = formats.flat_map(|files| (files.others)(file, &|file| names.contains(&*path(file))));
-        others.map(|file| path(&file)).collect()
+    pub(crate) fn companions(&self, name: &str) -> Vec<&str> {
+        let names = self.names();
+        companions_among(name, &names).into_iter().map(|at| names[at]).collect()
     }
 
     /// Returns a description of the archive's damage if some of its members may be missing.
@@ -236,13 +227,9 @@ fn damaged(error: &zip::result::ZipError) -> Error {
 /// Returns whether the name of a member has the extension of a log. The extension of a compression
 /// may follow.
 fn is_named_like_a_log(name: &str) -> bool {
-    let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
     // macOS adds a file `._NAME` with the attributes of the file `NAME`. It is not a log.
-    if name.starts_with("._") {
-        return false;
-    }
-    let known = |extension: &str| crate::FORMATS.iter().any(|format| format.extensions.contains(&extension));
-    plain_name(&name).rsplit_once('.').is_some_and(|(stem, extension)| !stem.is_empty() && known(extension))
+    let is_attributes = name.rsplit('/').next().is_some_and(|name| name.starts_with("._"));
+    !is_attributes && format_by_name(name).is_some()
 }
 
 /// Splits a path such as `logs.zip/flight/17.ulg` into the path of the archive and the name of the
@@ -304,6 +291,25 @@ pub fn source(path: impl AsRef<Path>) -> Result<Box<dyn Read>> {
         }
         None => Ok(Box::new(File::open(path).map_err(|error| Error::io("rovelog", error))?)),
     }
+}
+
+/// Opens all files of the log at `path` for reading: its first file, and then its companion files in
+/// their order. The path may lead to a log in an archive.
+///
+/// # Errors
+/// Returns an error if a file cannot be opened, or if the archive cannot be read.
+pub fn sources(path: impl AsRef<Path>) -> Result<Vec<Box<dyn Read>>> {
+    let path = path.as_ref();
+    if let Some((file, name)) = split_path(path) {
+        let limits = Limits::default();
+        let (archive, member) = member_at(&file, &name, &limits, &mut Watch::default())?;
+        let others = archive.companions(&name).into_iter().map(|name| archive.read(name, &limits));
+        let members = std::iter::once(Ok(member)).chain(others);
+        let source = |member: Result<Member>| Ok(Box::new(Cursor::new(member?.bytes)) as Box<dyn Read>);
+        return members.map(source).collect();
+    }
+    let files = std::iter::once(path.to_owned()).chain(companions_by_name(path));
+    files.map(source).collect()
 }
 
 /// Parses the archive at a path. Returns `None` if the file is not an archive or cannot be read. If
