@@ -175,6 +175,26 @@ impl DefinitionRecords {
         self.list.push(Record { topic: topic.into(), ty, md5, text, same, at });
     }
 
+    /// Returns the records that may decode the messages of a topic, each with its source, best
+    /// first.
+    fn candidates(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Vec<(Source, usize)> {
+        let mut found = Vec::new();
+        let mut add = |source: Source, map: &HashMap<Box<[u8]>, Vec<usize>>, key: &[u8]| {
+            found.extend(map.get(key).into_iter().flatten().map(|index| (source, *index)));
+        };
+        add(Source::Topic, &self.by_topic, topic);
+        // The md5 sum `*` matches any definition, so it cannot identify a definition.
+        if md5.len() == 32 {
+            add(Source::SameMd5, &self.by_md5, md5);
+        }
+        add(Source::SameType, &self.by_type, ty);
+        found.retain(|(source, index)| {
+            let record = &self.list[*index];
+            *source != Source::Topic || (&*record.ty, &*record.md5) == (ty, md5)
+        });
+        found
+    }
+
     /// Returns the text of a type, if a record contains it.
     fn own_text(&self, name: &str) -> Option<&[u8]> {
         let (record, range) = self.own_text.get(name)?;
@@ -208,10 +228,22 @@ pub(crate) struct Definitions {
     used: u64,
 }
 
-/// Result of looking up the definition of a topic. The first part is the definition, or the reason
-/// why there is none. The second part is set if the bag defines the topic, but this definition
-/// cannot be used: the offset of the definition and the reason.
-pub(crate) type Lookup = (Result<Arc<Definition>, Option<DefinitionError>>, Option<(u64, DefinitionError)>);
+/// Result of looking up the definition of a topic.
+pub(crate) struct Lookup {
+    /// Definition of the topic, or the reason why there is none.
+    pub(crate) definition: Result<Arc<Definition>, Option<DefinitionError>>,
+    /// Set if the bag defines the topic, but this definition cannot be used.
+    pub(crate) unusable: Option<Unusable>,
+}
+
+/// A definition in the bag that cannot be used.
+#[derive(Debug)]
+pub(crate) struct Unusable {
+    /// Offset of the definition.
+    pub(crate) at: u64,
+    /// Reason why the definition cannot be used.
+    pub(crate) why: DefinitionError,
+}
 
 impl Definitions {
     pub(crate) fn new(options: &BagOptions) -> Self {
@@ -222,27 +254,28 @@ impl Definitions {
 
     /// Returns the definition that decodes the messages of a topic.
     pub(crate) fn find(&mut self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Lookup {
-        let (mut unusable, mut why, records) = (None, None, &self.records);
-        let list =
-            |map: &HashMap<Box<[u8]>, Vec<usize>>, key: &[u8]| map.get(key).cloned().unwrap_or_default();
-        let of_topic = list(&records.by_topic, topic).into_iter().filter(|index| {
-            let record = &records.list[*index];
-            (&*record.ty, &*record.md5) == (ty, md5)
-        });
-        // The md5 sum `*` matches any definition, so it cannot identify a definition.
-        let by_sum = if md5.len() == 32 { list(&records.by_md5, md5) } else { Vec::new() };
-        let candidates: Vec<_> = of_topic
-            .map(|index| (Source::Topic, index))
-            .chain(by_sum.into_iter().map(|index| (Source::SameMd5, index)))
-            .chain(list(&records.by_type, ty).into_iter().map(|index| (Source::SameType, index)))
-            .collect();
-        for (source, index) in candidates {
+        let mut unusable = None;
+        let definition = self.find_usable(topic, ty, md5, &mut unusable);
+        Lookup { definition, unusable }
+    }
+
+    /// Returns the definition that decodes the messages of a topic. If the bag defines the topic, but
+    /// this definition cannot be used, `unusable` is set.
+    fn find_usable(
+        &mut self,
+        topic: &[u8],
+        ty: &[u8],
+        md5: &[u8],
+        unusable: &mut Option<Unusable>,
+    ) -> Result<Arc<Definition>, Option<DefinitionError>> {
+        let mut why = None;
+        for (source, index) in self.records.candidates(topic, ty, md5) {
             let record = &self.records.list[index];
             let (at, ty, text) = (record.at, Arc::clone(&record.ty), Arc::clone(&record.text));
             match self.definition(TextSource::Record(record.same), source, &ty, text, md5) {
-                Ok(found) => return (Ok(found), unusable),
+                Ok(found) => return Ok(found),
                 Err(error) if source == Source::Topic => {
-                    unusable = Some((at, error.clone()));
+                    *unusable = Some(Unusable { at, why: error.clone() });
                     why = Some(error);
                 }
                 Err(error) => why = why.or(Some(error)),
@@ -263,17 +296,12 @@ impl Definitions {
                     md5,
                 )
             {
-                return (Ok(found), unusable);
+                return Ok(found);
             }
         }
-        if let Some(text) = self.layouts.get(&*name) {
-            let (of, text) = (TextSource::Named(Source::Layout, name.to_string()), text.as_slice().into());
-            match self.definition(of, Source::Layout, ty, text, md5) {
-                Ok(found) => return (Ok(found), unusable),
-                Err(error) => why = why.or(Some(error)),
-            }
-        }
-        (Err(why), unusable)
+        let Some(text) = self.layouts.get(&*name) else { return Err(why) };
+        let (of, text) = (TextSource::Named(Source::Layout, name.to_string()), text.as_slice().into());
+        self.definition(of, Source::Layout, ty, text, md5).map_err(|error| why.or(Some(error)))
     }
 
     fn definition(

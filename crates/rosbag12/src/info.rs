@@ -39,8 +39,8 @@ impl Scanner {
         let time = |nanos| Timestamp::new(nanos, self.tables.clock);
         let unread = self.content.unread_span();
         let ends = self.tables.connections.iter().filter_map(Connection::span).map(|(_, max)| max);
-        info.start = self.starts().into_iter().chain(unread.map(|(start, _)| start)).min().map(time);
-        info.end = ends.chain(unread.map(|(_, end)| end)).max().map(time);
+        info.start = self.starts().into_iter().chain(unread.map(|span| span.first)).min().map(time);
+        info.end = ends.chain(unread.map(|span| span.last)).max().map(time);
         info.data.clone_from(&self.data);
         info.records = self.tables.connections.iter().map(|c| c.stats.count).sum();
         info.details = self.details();

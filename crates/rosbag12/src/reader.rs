@@ -54,8 +54,7 @@ impl BagReader {
     /// [`diagnostics`](rovelog_core::LogReader::diagnostics) lists it.
     #[expect(clippy::missing_panics_doc, reason = "the window is the whole file")]
     pub fn new(bytes: Bytes, options: &BagOptions) -> Result<Self, BagError> {
-        let head = &bytes[..bytes.len().min(Scanner::START)];
-        let mut scanner = Scanner::start(head, options)?;
+        let mut scanner = Scanner::start(&bytes, options)?;
         if scanner.line.version == Version::V2_0 {
             return Self::chunked(bytes, scanner, options);
         }
@@ -106,7 +105,6 @@ impl BagReader {
     /// Opens a V2.0 bag. A large bag with a consistent index is opened by its index. `scanner` has
     /// read the version line before.
     fn chunked(bytes: Bytes, mut scanner: Scanner, options: &BagOptions) -> Result<Self, BagError> {
-        let begin = || Scanner::start(&bytes[..bytes.len().min(Scanner::START)], options);
         let mut index = Index::default();
         let unread = &options.read.unread;
         // A small bag is always scanned, because scanning it is fast and finds damage.
@@ -121,12 +119,12 @@ impl BagReader {
             scanner.report_connections();
             scanner.finish_topics();
         } else {
-            scanner = begin()?;
+            scanner = Scanner::start(&bytes, options)?;
             let late = scanner.read_all(&bytes, &mut index, options, &[])?;
             // Some messages came before the connection record with their connection id. Scan the
             // bag again with these connection records known from the start.
             if !late.is_empty() {
-                (scanner, index) = (begin()?, Index::default());
+                (scanner, index) = (Scanner::start(&bytes, options)?, Index::default());
                 scanner.read_all(&bytes, &mut index, options, &late)?;
             }
         }
