@@ -136,11 +136,11 @@ impl DefinitionRecords {
     /// Adds a definition record of the bag, unless an equal record was added before.
     pub(crate) fn add(&mut self, topic: &[u8], ty: &[u8], md5: &[u8], text: &[u8], at: u64) {
         let text = &text[..text.len().min(MAX_TEXT)];
-        let same = |index: &usize| {
+        let is_equal = |index: &usize| {
             let record = &self.list[*index];
             (&*record.ty, &*record.md5, &*record.text) == (ty, md5, text)
         };
-        if self.by_topic.get(topic).is_some_and(|records| records.iter().any(same)) {
+        if self.by_topic.get(topic).is_some_and(|records| records.iter().any(is_equal)) {
             return;
         }
         let number = self.list.len();
@@ -168,10 +168,13 @@ impl DefinitionRecords {
         let same = *self.by_text.entry((Arc::clone(&ty), Arc::clone(&text))).or_insert(number);
         // Thousands of topics may have the same definition, so records with equal definitions share
         // its text.
-        let shared = self.list.get(same);
-        let (ty, text) = shared.map_or((ty, text), |first| (Arc::clone(&first.ty), Arc::clone(&first.text)));
-        let md5 =
-            shared.filter(|first| *first.md5 == *md5).map_or(md5.into(), |first| Arc::clone(&first.md5));
+        let (ty, md5, text) = match self.list.get(same) {
+            Some(Record { ty, md5: first_md5, text, .. }) => {
+                let md5 = if **first_md5 == *md5 { Arc::clone(first_md5) } else { md5.into() };
+                (Arc::clone(ty), md5, Arc::clone(text))
+            }
+            None => (ty, md5.into(), text),
+        };
         self.list.push(Record { topic: topic.into(), ty, md5, text, same, at });
     }
 
@@ -254,28 +257,14 @@ impl Definitions {
 
     /// Returns the definition that decodes the messages of a topic.
     pub(crate) fn find(&mut self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Lookup {
-        let mut unusable = None;
-        let definition = self.find_usable(topic, ty, md5, &mut unusable);
-        Lookup { definition, unusable }
-    }
-
-    /// Returns the definition that decodes the messages of a topic. If the bag defines the topic, but
-    /// this definition cannot be used, `unusable` is set.
-    fn find_usable(
-        &mut self,
-        topic: &[u8],
-        ty: &[u8],
-        md5: &[u8],
-        unusable: &mut Option<Unusable>,
-    ) -> Result<Arc<Definition>, Option<DefinitionError>> {
-        let mut why = None;
+        let (mut unusable, mut why) = (None, None);
         for (source, index) in self.records.candidates(topic, ty, md5) {
             let record = &self.records.list[index];
             let (at, ty, text) = (record.at, Arc::clone(&record.ty), Arc::clone(&record.text));
             match self.definition(TextSource::Record(record.same), source, &ty, text, md5) {
-                Ok(found) => return Ok(found),
+                Ok(found) => return Lookup { definition: Ok(found), unusable },
                 Err(error) if source == Source::Topic => {
-                    *unusable = Some(Unusable { at, why: error.clone() });
+                    unusable = Some(Unusable { at, why: error.clone() });
                     why = Some(error);
                 }
                 Err(error) => why = why.or(Some(error)),
@@ -296,12 +285,15 @@ impl Definitions {
                     md5,
                 )
             {
-                return Ok(found);
+                return Lookup { definition: Ok(found), unusable };
             }
         }
-        let Some(text) = self.layouts.get(&*name) else { return Err(why) };
+        let Some(text) = self.layouts.get(&*name) else {
+            return Lookup { definition: Err(why), unusable };
+        };
         let (of, text) = (TextSource::Named(Source::Layout, name.to_string()), text.as_slice().into());
-        self.definition(of, Source::Layout, ty, text, md5).map_err(|error| why.or(Some(error)))
+        let definition = self.definition(of, Source::Layout, ty, text, md5);
+        Lookup { definition: definition.map_err(|error| why.or(Some(error))), unusable }
     }
 
     fn definition(

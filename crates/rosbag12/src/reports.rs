@@ -11,7 +11,7 @@ use crate::diagnostics as rules;
 use crate::msg::SumMatch;
 use crate::position::LastRecord;
 use crate::scan::Scanner;
-use crate::sections::{self, IndexState, IndexTopic, Section};
+use crate::sections::{IndexState, IndexTopic, MAX_SECTIONS, Section};
 use crate::tables::{Connection, Tables};
 
 impl Scanner {
@@ -113,7 +113,9 @@ fn loss_message(rule: &Rule, range: Range<u64>, last: LastRecord, tables: &Table
     } else if rule == &rules::TOO_MANY_TOPICS {
         "a record is skipped, because the bag has more than 65536 topics".to_owned()
     } else if rule == &rules::TOO_MANY_SECTIONS {
-        sections::beyond_limit(at)
+        format!(
+            "the file has more than {MAX_SECTIONS} bags, so the index of the bag at byte {at} is not used"
+        )
     } else {
         let before = match last {
             LastRecord::Message(message) if message.end() == at => {

@@ -304,11 +304,6 @@ impl Tables {
         self.names.contains(&escape_bytes(topic))
     }
 
-    /// Returns the connection with this topic, type and md5 sum, if the connection exists.
-    pub(crate) fn find_connection(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<&Connection> {
-        self.connections.get(self.number(topic, ty, md5)? as usize)
-    }
-
     /// Looks up the definition of a connection again, if definitions were added since the last
     /// lookup.
     #[inline]

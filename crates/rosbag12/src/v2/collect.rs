@@ -8,7 +8,7 @@ use rovelog_core::internal::layout::Fit;
 use rovelog_core::internal::text::escape_bytes;
 use rovelog_core::internal::wire::U32Le;
 
-use super::content::{Chunk, ConnectionId, ConnectionKey, ConnectionRecord, OriginRecord};
+use super::content::{Chunk, ConnectionKey, ConnectionRecord, OriginRecord, ScopedConn};
 use super::records::{ChunkItem, ChunkRecords};
 use super::scan::{ChunkExtent, LengthSource};
 use super::template::Template;
@@ -25,7 +25,7 @@ impl Scanner {
     pub(super) fn origin(&mut self, record: &ConnectionRecord<'_>, at: u64) -> Option<u32> {
         let (content, ConnectionRecord { conn, topic, data, head }) = (&mut self.content, *record);
         let section = content.position.section;
-        let id = ConnectionId { section, conn };
+        let id = ScopedConn { section, conn };
         let key = ConnectionKey::new(section, record);
         let other_fields = || {
             let head = RecordHead::read(head)?;
@@ -81,7 +81,7 @@ impl Scanner {
     fn find_original(&mut self, record: &ConnectionRecord<'_>, at: u64) -> Option<u32> {
         let (content, ConnectionRecord { conn, topic, data, .. }) = (&mut self.content, *record);
         let section = content.position.section;
-        let number = *content.ids.declared.get(&ConnectionId { section, conn })?;
+        let number = *content.ids.declared.get(&ScopedConn { section, conn })?;
         let known = content.origins[number as usize].record.as_ref()?;
         let key = ConnectionKey::new(section, record);
         // If topic and data both differ, the record declares another connection. If both are equal,
@@ -183,7 +183,7 @@ impl Scanner {
         } else {
             // A connection record for this id may still follow in a later chunk. The bag is scanned
             // again in this case.
-            content.ids.undeclared.push(ConnectionId { section, conn: id });
+            content.ids.undeclared.push(ScopedConn { section, conn: id });
             let connection = self.tables.connection(format!("conn {id}").as_bytes(), b"", b"*")?;
             let origin = content.add_origin(id, connection, Publisher::default(), None)?;
             content.ids.first[section as usize].set(id, origin);
@@ -195,8 +195,8 @@ impl Scanner {
 
     /// Adds a chunk, which becomes the current chunk of the scan.
     pub(super) fn begin_chunk(&mut self, extent: ChunkExtent) {
-        let content = &mut self.content;
-        content.chunks.push(Chunk::new(extent, content.position.section));
+        let section = self.content.position.section;
+        self.content.chunks.push(Chunk { extent, section, ..Chunk::default() });
     }
 
     /// Counts a message of the current chunk, and sets the origin, connection and sequence number

@@ -75,7 +75,7 @@ const NOT_READ: &str = "not read";
 ///
 /// Several origins share one [`Connection`](crate::Connection) if they agree in topic, type and md5
 /// sum, for example when several nodes publish the same topic.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Origin {
     /// Index of the section, that is, of the bag within the file.
     pub(crate) section: u32,
@@ -276,10 +276,6 @@ pub(crate) struct ChunkIndex {
 }
 
 impl Chunk {
-    pub(crate) fn new(extent: ChunkExtent, section: u32) -> Self {
-        Self { extent, section, ..Self::default() }
-    }
-
     /// Returns the state of the chunk as text, for `info` and for the report of a recovery.
     pub(crate) fn state(&self) -> &'static str {
         let extent = &self.extent;
@@ -337,7 +333,7 @@ pub(crate) struct Header {
 /// Connection id within a file. A file that consists of several bags may use the same number for a
 /// different connection in each bag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ConnectionId {
+pub(crate) struct ScopedConn {
     /// Index of the section, that is, of the bag within the file.
     pub(crate) section: u32,
     /// Connection id within the section.
@@ -369,15 +365,15 @@ pub(crate) struct IdTable {
     ///
     /// Example: chunk 3 declares id 0 again, with origin 5. The change then starts at chunk 4,
     /// because messages in chunk 3 before the new record still have the old origin.
-    pub(crate) changes: HashMap<ConnectionId, Vec<OriginChange>>,
+    pub(crate) changes: HashMap<ScopedConn, Vec<OriginChange>>,
     /// By connection id, the first origin (connection record) that was declared for the id.
-    pub(crate) declared: HashMap<ConnectionId, u32>,
+    pub(crate) declared: HashMap<ScopedConn, u32>,
     /// By content of a connection record, the index of its origin.
     pub(crate) by_record: HashMap<ConnectionKey, u32>,
     /// Connection ids of the connection records in index sections.
-    pub(crate) indexed: BTreeSet<ConnectionId>,
+    pub(crate) indexed: BTreeSet<ScopedConn>,
     /// Connection ids of messages that came before any connection record with this id.
-    pub(crate) undeclared: Vec<ConnectionId>,
+    pub(crate) undeclared: Vec<ScopedConn>,
 }
 
 /// Current position of a scan, and counts and checksums for the current chunk.
@@ -498,9 +494,7 @@ impl Content {
             return None;
         }
         let section = self.position.section;
-        let (count, index_count, index_differs) = (0, 0, false);
-        let origin = Origin { section, id, connection, publisher, record, count, index_count, index_differs };
-        self.origins.push(origin);
+        self.origins.push(Origin { section, id, connection, publisher, record, ..Origin::default() });
         Some(number)
     }
 
@@ -525,12 +519,12 @@ impl Content {
     /// chunk.
     #[inline(never)]
     pub(crate) fn origin_at(&self, chunk: usize, conn: u32) -> Option<u32> {
-        self.ids.origin_at(chunk, ConnectionId { section: self.chunks[chunk].section, conn })
+        self.ids.origin_at(chunk, ScopedConn { section: self.chunks[chunk].section, conn })
     }
 
     /// Records that a connection id has a new origin (connection record) from the next chunk on.
     pub(crate) fn change(&mut self, conn: u32, origin: u32) {
-        let id = ConnectionId { section: self.position.section, conn };
+        let id = ScopedConn { section: self.position.section, conn };
         let from_chunk = self.position.chunk + 1;
         // The id already has this origin at the start of the next chunk.
         if self.ids.origin_at(from_chunk, id) == Some(origin) {
@@ -558,7 +552,7 @@ impl Content {
 impl IdTable {
     /// Returns the origin (connection record) that a connection id refers to at the start of a
     /// chunk.
-    fn origin_at(&self, chunk: usize, id: ConnectionId) -> Option<u32> {
+    fn origin_at(&self, chunk: usize, id: ScopedConn) -> Option<u32> {
         let changes = self.changes.get(&id).map_or(&[][..], Vec::as_slice);
         let change_count = changes.partition_point(|change| change.from_chunk <= chunk);
         match changes[..change_count].last() {

@@ -9,7 +9,7 @@ use rovelog_core::internal::scan::Window;
 use rovelog_core::internal::text::count;
 
 use super::compression::Compression;
-use super::content::{Chunk, ConnectionId, Content, Header as BagHeader, IndexMatch, Origin};
+use super::content::{Chunk, Content, Header as BagHeader, IndexMatch, Origin, ScopedConn};
 use super::probe::{Probe, ProbedRecord, probe};
 use super::scan::ChunkExtent;
 use super::wire::{Header, IndexEntry};
@@ -49,7 +49,7 @@ impl Scanner {
             let chunks = of_section(&content.chunks, number, |chunk| chunk.section);
             let info_count = of_section(&content.infos, number, |info| info.section).len();
             let is_missing = |origin: &&&Origin| {
-                let id = ConnectionId { section: number, conn: origin.id };
+                let id = ScopedConn { section: number, conn: origin.id };
                 origin.count > 0 && !content.ids.indexed.contains(&id)
             };
             let missing = origins.iter().filter(is_missing).map(|origin| origin.id);

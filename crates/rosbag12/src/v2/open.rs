@@ -10,8 +10,8 @@ use rovelog_core::{Bytes, Diagnostics};
 use super::buffer::DataStatus;
 use super::compression::DecompressionLimit;
 use super::content::{
-    Chunk, ConnectionId, ConnectionKey, ConnectionRecord, Content, Header as BagHeader, IndexRange, Info,
-    OriginIds,
+    Chunk, ConnectionKey, ConnectionRecord, Content, Header as BagHeader, IndexRange, Info, OriginIds,
+    ScopedConn,
 };
 use super::loader::{Loader, buffer_bytes};
 use super::probe::{Probe, ProbedRecord, probe};
@@ -24,20 +24,11 @@ use crate::index::Index;
 use crate::message::usize_of;
 use crate::options::BagOptions;
 use crate::scan::Scanner;
-use crate::sections::{self, Section};
+use crate::sections::Section;
 use crate::wire::list_len;
 
 /// Name of the encryption plugin that does not encrypt anything.
 const NO_ENCRYPTOR: &[u8] = b"rosbag/NoEncryptor";
-
-/// Bytes between the chunks that are not records.
-#[derive(Default)]
-struct TopPass {
-    /// Version lines.
-    lines: Vec<Range<u64>>,
-    /// Bytes that cannot be read.
-    lost: Vec<Loss>,
-}
 
 impl Scanner {
     /// Scans the whole bag. The scanner must be new.
@@ -55,7 +46,7 @@ impl Scanner {
         let cap = DecompressionLimit::of(&options.read.limits);
         // The index section is needed before the chunks are read, because it declares connections
         // for messages that come before their own connection record.
-        let TopPass { lines, lost } = self.read_top_records(Window::whole(bytes), cap);
+        let lost = self.read_top_records(Window::whole(bytes), cap);
         // `rosbag reindex` leaves zero bytes before the index. These bytes are not a loss if they
         // end where the index starts. The start of the index is known only now that the whole file
         // was scanned.
@@ -65,7 +56,8 @@ impl Scanner {
         memory::check(buffer_bytes(&self.content.chunks))?;
         let lost = ranges::joined(self.read_chunks(bytes, cap, late, lost));
         let mut skipped: Vec<_> = lost.into_iter().map(|range| (range, true)).collect();
-        skipped.extend(lines.into_iter().map(|range| (range, false)));
+        let lines = self.sections.iter().map(|section| section.offset..section.first_record);
+        skipped.extend(lines.filter(|line| !line.is_empty()).map(|line| (line, false)));
         for zeros in zeros {
             self.report_zeros(zeros);
             skipped.push((zeros.at..zeros.end, false));
@@ -79,22 +71,19 @@ impl Scanner {
         Ok(self.content.late_connections().collect())
     }
 
-    /// Finds all chunks and reads the records between them.
-    fn read_top_records(&mut self, window: Window<'_>, cap: DecompressionLimit) -> TopPass {
-        let mut pass = TopPass::default();
+    /// Finds all chunks and reads the records between them. Returns the lost bytes between chunks.
+    fn read_top_records(&mut self, window: Window<'_>, cap: DecompressionLimit) -> Vec<Loss> {
+        let mut losses = Vec::new();
         self.content.begin_section();
         let mut scan = TopScan::new(self.line.len, cap);
         loop {
             // The window is the whole file, so a scan step never needs more bytes.
             match scan.step(window).expect("the window reaches the end of the file") {
-                Step::Line { at, end } => {
-                    self.start_section(at, end);
-                    pass.lines.push(at..end);
-                }
+                Step::Line { at, end } => self.start_section(at, end),
                 Step::Record { at, end } => self.add_top_record(window, at, end),
                 Step::Chunk(extent) => self.add_chunk(window, extent),
-                Step::Lost(loss) => pass.lost.push(loss),
-                Step::End => return pass,
+                Step::Lost(loss) => losses.push(loss),
+                Step::End => return losses,
             }
         }
     }
@@ -143,19 +132,12 @@ impl Scanner {
         // The connection records of an encrypted bag look like random bytes.
         let section = self.sections.iter().rposition(|section| section.offset <= at);
         let section = section.and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
-        let is_encrypted = rule == &rules::LOST && self.content.is_encrypted(section);
-        let rule = if is_encrypted { &rules::ENCRYPTED } else { rule };
-        self.diagnostics.push(rule, at..end, || {
+        if rule != &rules::LOST || !self.content.is_encrypted(section) {
+            return self.report_lost_bytes(at..end, rule);
+        }
+        self.diagnostics.push(&rules::ENCRYPTED, at..end, || {
             let bytes = text::count(end - at, "byte");
-            if rule == &rules::CUT {
-                format!("the file ends inside the record at byte {at}, after {bytes} of it")
-            } else if rule == &rules::ENCRYPTED {
-                format!("the bag has {bytes} of encrypted connection records, so its messages cannot be read")
-            } else if rule == &rules::TOO_MANY_SECTIONS {
-                sections::beyond_limit(at)
-            } else {
-                format!("no valid record was found in {bytes}, so this data is lost")
-            }
+            format!("the bag has {bytes} of encrypted connection records, so its messages cannot be read")
         });
     }
 
@@ -270,7 +252,7 @@ impl Scanner {
     fn add_connection(&mut self, record: &ConnectionRecord<'_>, at: u64) {
         self.add_index_record(at);
         let section = self.content.position.section;
-        self.content.ids.indexed.insert(ConnectionId { section, conn: record.conn });
+        self.content.ids.indexed.insert(ScopedConn { section, conn: record.conn });
         self.declare_for_section(record, at);
     }
 
