@@ -189,28 +189,21 @@ impl Scanner {
     }
 
     fn publishers_detail(&self, topics: &BTreeMap<u32, Publishers>) -> Option<Detail> {
-        let name = |connection: u32| self.tables.topics[connection as usize].name.clone();
-        let lines: Vec<_> = topics
-            .iter()
+        let (mut lines, mut values) = (Vec::new(), Vec::new());
+        for (connection, Publishers { latched, by_name }) in topics {
+            let topic = &self.tables.topics[*connection as usize].name;
             // In V2.0, most connections name a publisher, so only topics with latched messages are
             // listed. Before V2.0, only latched messages name a publisher.
-            .filter(|(_, publishers)| publishers.latched > 0)
-            .map(|(connection, Publishers { latched, by_name: callers })| {
-                let callers: Vec<_> =
-                    callers.iter().map(|(name, count)| format!("{name} ({count})")).collect();
-                format!("{}: {}, by {}", name(*connection), count(*latched, "message"), callers.join(", "))
-            })
-            .collect();
-        let value =
-            Value::record(topics.iter().map(|(connection, Publishers { latched, by_name: callers })| {
-                let callers = callers.iter().map(|(name, count)| (name.as_str(), Value::count(*count)));
-                let value = Value::record([
-                    ("latched", Value::count(*latched)),
-                    ("callerids", Value::record(callers)),
-                ]);
-                (name(*connection), value)
-            }));
-        (!lines.is_empty()).then(|| Detail::new("latched", lines.join("\n"), value))
+            if *latched > 0 {
+                let callers = by_name.iter().map(|(name, count)| format!("{name} ({count})"));
+                let callers = callers.collect::<Vec<_>>().join(", ");
+                lines.push(format!("{topic}: {}, by {callers}", count(*latched, "message")));
+            }
+            let callers = by_name.iter().map(|(name, count)| (name.as_str(), Value::count(*count)));
+            let value = [("latched", Value::count(*latched)), ("callerids", Value::record(callers))];
+            values.push((topic.as_str(), Value::record(value)));
+        }
+        (!lines.is_empty()).then(|| Detail::new("latched", lines.join("\n"), Value::record(values)))
     }
 
     fn connection(&self, topic: &Topic, publishers: Option<&Publishers>) -> [Value; 7] {
