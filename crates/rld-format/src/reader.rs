@@ -330,7 +330,7 @@ impl RldReader {
 
     fn record_at(&self, place: Place) -> Option<Record<'_>> {
         let topic = self.topics.get(place.topic as usize)?;
-        let reader = if place.topic == 0 { self } else { self.ambient()? };
+        let reader = self.of_topic(topic).ok()?;
         let row = reader.row(place.seq)?;
         let table = reader.table.as_ref()?;
         let time = reader.times.rows.timestamp(place.seq);
@@ -373,8 +373,7 @@ impl RldReader {
     /// row.
     fn last_before_window(&self, select: &Select) -> Vec<Place> {
         let last = |topic: &Topic| {
-            let reader = if topic.id.0 == 0 { self } else { self.ambient()? };
-            Some(self.place(topic.id.0, reader.last_before(select.start?)?))
+            Some(self.place(topic.id.0, self.of_topic(topic).ok()?.last_before(select.start?)?))
         };
         let topics = self.topics.iter().filter(|topic| select.keeps_last_before(topic));
         let mut places: Vec<Place> = topics.filter_map(last).collect();

@@ -181,9 +181,8 @@ impl RldReader {
                     continue;
                 }
                 kept.clear();
-                for row in bytes.chunks_exact(table.layout.row) {
-                    kept.extend_from_slice(&row[extra_len..]);
-                }
+                let rows = bytes.chunks_exact(table.layout.row);
+                rows.for_each(|row| kept.extend_from_slice(&row[extra_len..]));
                 writer.rows(&kept)?;
             }
         }
