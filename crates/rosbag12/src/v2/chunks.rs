@@ -54,11 +54,6 @@ impl LoadedChunk {
         }
     }
 
-    /// Returns the size in bytes of the buffer. A chunk that is stored uncompressed has no buffer.
-    pub(super) fn held_bytes(&self) -> usize {
-        self.block.as_ref().map_or(0, |block| block.len())
-    }
-
     /// Copies the records of `messages` into a new buffer, and changes the offsets in `messages` to
     /// offsets in this buffer. Records of an uncompressed chunk are not copied, because they are in
     /// the file.

@@ -49,7 +49,9 @@ struct ActiveChunk {
 
 impl ActiveChunk {
     fn bytes(&self) -> usize {
-        self.loaded.held_bytes() + self.pending.capacity() * size_of::<MessageRef>()
+        // A chunk that is stored uncompressed has no buffer.
+        let buffer_len = self.loaded.block.as_ref().map_or(0, |block| block.len());
+        buffer_len + self.pending.capacity() * size_of::<MessageRef>()
     }
 }
 
