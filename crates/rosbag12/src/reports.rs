@@ -147,7 +147,7 @@ impl Section {
             // If the bag is encrypted, the index position refers to encrypted records, so it cannot
             // be checked.
             IndexState::Encrypted => None,
-            // For a bag without messages, recorders store the end of the file as the index position.
+            // For a bag without messages, recorders store the end of the file as index position.
             IndexState::Empty => Some(end),
             _ => self.records.first_at,
         };

@@ -330,8 +330,8 @@ pub(crate) struct Header {
     pub(crate) chunk_count: u32,
 }
 
-/// Connection id within a file. A file that consists of several bags may use the same number for a
-/// different connection in each bag.
+/// Connection id together with its section. A file that consists of several bags may use the same
+/// number for a different connection in each bag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ScopedConn {
     /// Index of the section, that is, of the bag within the file.
@@ -340,7 +340,7 @@ pub(crate) struct ScopedConn {
     pub(crate) conn: u32,
 }
 
-/// A connection id that a chunk declares again.
+/// A new origin (connection record) of a connection id that a chunk declares again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OriginChange {
     /// Index of the chunk at whose start the id has the new origin.

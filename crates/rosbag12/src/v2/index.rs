@@ -199,8 +199,8 @@ impl Scanner {
         Some(())
     }
 
-    /// Adds the connections and chunk infos of the index section, which starts at offset `index_pos`
-    /// and ends at the end of the file.
+    /// Adds the connections and chunk infos of the index section, which extends from offset
+    /// `index_pos` to the end of the file.
     fn read_index_section(&mut self, window: Window<'_>, index_pos: u64) -> Option<()> {
         let mut at = index_pos;
         while at < window.end() {

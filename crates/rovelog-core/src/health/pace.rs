@@ -220,8 +220,8 @@ fn sort_longest(intervals: &mut Vec<Gap>) {
     intervals.truncate(MAX_GAPS);
 }
 
-/// Returns the median of the intervals, which are sorted by length. If their number is even, this is
-/// the lower of the two intervals in the middle.
+/// Returns the median of the intervals, which are sorted by length. If their number is even, the
+/// median is the lower of the two intervals in the middle.
 fn median(lengths: &[LengthCount]) -> Option<i64> {
     let middle = total_count(lengths).saturating_sub(1) / 2;
     let mut counted = 0;

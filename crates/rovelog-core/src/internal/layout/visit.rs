@@ -125,7 +125,7 @@ pub struct KeyTable<K> {
     fields: Vec<FieldKey<K>>,
 }
 
-/// The data for a field, and the data for the fields in it if it is a struct.
+/// The data for a field. If the field is a struct, `inside` is the data for the struct's fields.
 #[derive(Debug)]
 struct FieldKey<K> {
     key: K,
