@@ -8,23 +8,17 @@ const MAX_PARTS: usize = 100_000;
 /// Returns the file name of a part, if the first part is called `name`. For example, part 1 of
 /// `x.rld` is `x_p1.rld`.
 pub(crate) fn part_name(name: &str, part: usize) -> String {
-    if part == 0 {
-        return name.to_owned();
-    }
-    match name.rsplit_once('.') {
-        Some((stem, extension)) => format!("{stem}_p{part}.{extension}"),
-        None => format!("{name}_p{part}"),
-    }
+    if part == 0 { name.to_owned() } else { with_suffix(name, &format!("_p{part}")) }
 }
 
 /// Suffix by which the name of an ambient file differs from the name of its log.
 const AMBIENT_SUFFIX: &str = "-ambient";
 
-/// Returns the file name of a log's ambient file, for example `x-ambient.rld` for `x.rld`.
-fn ambient_name(name: &str) -> String {
+/// Inserts a suffix before the extension of a file name.
+fn with_suffix(name: &str, suffix: &str) -> String {
     match name.rsplit_once('.') {
-        Some((stem, extension)) => format!("{stem}{AMBIENT_SUFFIX}.{extension}"),
-        None => format!("{name}{AMBIENT_SUFFIX}"),
+        Some((stem, extension)) => format!("{stem}{suffix}.{extension}"),
+        None => format!("{name}{suffix}"),
     }
 }
 
@@ -40,5 +34,5 @@ pub(crate) fn companions(name: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Strin
     let parts = |first: String, from: usize| {
         (from..MAX_PARTS).map(move |part| part_name(&first, part)).take_while(|name| exists(name))
     };
-    parts(name.to_owned(), 1).chain(parts(ambient_name(name), 0)).collect()
+    parts(name.to_owned(), 1).chain(parts(with_suffix(name, AMBIENT_SUFFIX), 0)).collect()
 }

@@ -284,16 +284,12 @@ impl RldReader {
     /// Returns the rows that match both the time window and the byte range of blocks in a
     /// selection, as ascending ranges of row numbers.
     pub fn rows_selected(&self, select: &Select) -> Vec<Range<u64>> {
-        let within = self.rows_within(select);
-        match &select.blocks {
-            None => within,
-            Some(bytes) => {
-                let of_blocks = self.rows_of_blocks(bytes);
-                let common = |a: &Range<u64>, b: &Range<u64>| a.start.max(b.start)..a.end.min(b.end);
-                let all = within.iter().flat_map(|a| of_blocks.iter().map(move |b| common(a, b)));
-                all.filter(|rows| !rows.is_empty()).collect()
-            }
-        }
+        let in_window = self.rows_within(select);
+        let Some(bytes) = &select.blocks else { return in_window };
+        let in_blocks = self.rows_of_blocks(bytes);
+        let common = |a: &Range<u64>, b: &Range<u64>| a.start.max(b.start)..a.end.min(b.end);
+        let all = in_window.iter().flat_map(|a| in_blocks.iter().map(move |b| common(a, b)));
+        all.filter(|rows| !rows.is_empty()).collect()
     }
 
     /// Returns the rows of all blocks that start within a range of bytes, as ascending ranges of
@@ -334,7 +330,7 @@ impl RldReader {
 
     fn record_at(&self, place: Place) -> Option<Record<'_>> {
         let topic = self.topics.get(place.topic as usize)?;
-        let reader = if place.topic == 0 { self } else { self.ambient()? };
+        let reader = self.of_topic(topic).ok()?;
         let row = reader.row(place.seq)?;
         let table = reader.table.as_ref()?;
         let time = reader.times.rows.timestamp(place.seq);
@@ -377,8 +373,7 @@ impl RldReader {
     /// row.
     fn last_before_window(&self, select: &Select) -> Vec<Place> {
         let last = |topic: &Topic| {
-            let reader = if topic.id.0 == 0 { self } else { self.ambient()? };
-            Some(self.place(topic.id.0, reader.last_before(select.start?)?))
+            Some(self.place(topic.id.0, self.of_topic(topic).ok()?.last_before(select.start?)?))
         };
         let topics = self.topics.iter().filter(|topic| select.keeps_last_before(topic));
         let mut places: Vec<Place> = topics.filter_map(last).collect();
@@ -433,8 +428,16 @@ const MAX_GROUP_ROWS: u64 = 1 << 14;
 /// Selected rows of the log and its ambient file, divided into groups for sorting.
 struct Selected<'a> {
     reader: &'a RldReader,
-    /// For each group, the topic number, the range of row numbers, and the range of times.
-    groups: Vec<(u32, Range<u64>, RangeInclusive<i64>)>,
+    groups: Vec<Group>,
+}
+
+/// Consecutive rows of a topic.
+struct Group {
+    topic: u32,
+    /// Row numbers.
+    rows: Range<u64>,
+    /// Times of the first and the last row.
+    span: RangeInclusive<i64>,
 }
 
 /// Returns the time by which a row is sorted. Rows without a time come before all others.
@@ -446,9 +449,10 @@ impl<'a> Selected<'a> {
     fn new(reader: &'a RldReader, select: &Select) -> Self {
         let mut groups = Vec::new();
         let readers = [Some(reader), reader.ambient()].into_iter().flatten();
-        for (topic, of) in reader.topics.iter().zip(readers).filter(|(topic, _)| select.keeps_topic(topic)) {
-            let (reader, times) = (of, &of.times.rows);
-            for rows in reader.rows_selected(select) {
+        let topics = reader.topics.iter().zip(readers);
+        for (topic, topic_reader) in topics.filter(|(topic, _)| select.keeps_topic(topic)) {
+            let times = &topic_reader.times.rows;
+            for rows in topic_reader.rows_selected(select) {
                 let mut from = rows.start;
                 while from < rows.end {
                     // All rows of a group are on the same straight piece of the time map. So the
@@ -456,7 +460,7 @@ impl<'a> Selected<'a> {
                     let piece = times.piece(from).map_or(rows.end, |piece| piece.end);
                     let to = rows.end.min(piece).min(from + MAX_GROUP_ROWS);
                     let span = sort_time(times, from)..=sort_time(times, to - 1);
-                    groups.push((topic.id.0, from..to, span));
+                    groups.push(Group { topic: topic.id.0, rows: from..to, span });
                     from = to;
                 }
             }
@@ -467,7 +471,7 @@ impl<'a> Selected<'a> {
 
 impl OrderBlocks for Selected<'_> {
     fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
-        Some(self.groups[block].2.clone())
+        Some(self.groups[block].span.clone())
     }
 
     fn count(&self) -> usize {
@@ -475,9 +479,7 @@ impl OrderBlocks for Selected<'_> {
     }
 
     fn visit(&self, block: usize, mut visit: impl FnMut(Place)) {
-        let (topic, rows, _) = &self.groups[block];
-        for row in rows.clone() {
-            visit(self.reader.place(*topic, row));
-        }
+        let Group { topic, rows, .. } = &self.groups[block];
+        rows.clone().for_each(|row| visit(self.reader.place(*topic, row)));
     }
 }

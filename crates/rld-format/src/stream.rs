@@ -66,12 +66,10 @@ impl<R: Read> Input<R> {
         Ok(self.source.window().end() >= until)
     }
 
-    /// Returns the block times at the read position. Returns `None` if the input ends before `rows`
-    /// bytes after these times.
-    fn block_times(&mut self, rows: u64) -> std::io::Result<Option<BlockTimes>> {
-        if !self.need(BLOCK_TIMES_LEN + rows)? {
-            return Ok(None);
-        }
+    /// Returns the block times at the read position. Returns `None` if the input ends before their
+    /// end.
+    fn block_times(&mut self) -> std::io::Result<Option<BlockTimes>> {
+        self.need(BLOCK_TIMES_LEN)?;
         Ok(BlockTimes::ref_from_prefix(self.ahead()).ok().map(|(block_times, _)| *block_times))
     }
 }
@@ -130,7 +128,13 @@ impl<R: Read> RldStream<R> {
             match self.step()? {
                 Step::Block { rows, .. } => {
                     self.left = rows;
-                    self.block()?;
+                    if let Some(times) = self.input.block_times()? {
+                        // The last block may have fewer rows. This is only known at the end of the
+                        // block, and the times of its rows do not depend on it.
+                        self.scan.add_block(self.input.at, &times, rows);
+                        self.block_times = Some(times);
+                        self.input.at += BLOCK_TIMES_LEN;
+                    }
                     return Ok(true);
                 }
                 Step::Rows { at, rows, times } => {
@@ -159,17 +163,6 @@ impl<R: Read> RldStream<R> {
         }
     }
 
-    /// Reads the times of the next block.
-    fn block(&mut self) -> Result<(), RldError> {
-        let Some(block_times) = self.input.block_times(0)? else { return Ok(()) };
-        // The last block may have fewer rows. This is only known at the end of the block, and the
-        // times of its rows do not depend on it.
-        self.scan.add_block(self.input.at, &block_times, self.left);
-        self.block_times = Some(block_times);
-        self.input.at += BLOCK_TIMES_LEN;
-        Ok(())
-    }
-
     /// Skips the rows at the end of the input that the header does not count, and returns their
     /// number. Stops at a block whose times do not continue those of the previous block.
     fn skip_uncounted_rows(&mut self) -> Result<u64, RldError> {
@@ -179,7 +172,7 @@ impl<R: Read> RldStream<R> {
         if self.scan.validated.declared != Some(self.scan.topic.count + self.block_scan.run().left_out) {
             return Ok(rows);
         }
-        while let Some(block_times) = self.input.block_times(0)? {
+        while let Some(block_times) = self.input.block_times()? {
             if !self.block_times.map_or(is_plausible(&block_times), |before| follows(&before, &block_times)) {
                 break;
             }

@@ -47,11 +47,21 @@ struct CurrentWrap {
     threshold: u64,
     last: Option<i64>,
     /// The last jump from one end of the range to the other, if the current has not jumped back
-    /// yet: the first row after the jump, the offset of this row, and the values before and after
-    /// the jump.
-    jump: Option<(u64, u64, i64, i64)>,
+    /// yet.
+    jump: Option<Jump>,
     /// Offset of the end of the last row that was checked.
     end: u64,
+}
+
+/// A jump of a current from one end of its range to the other.
+#[derive(Debug)]
+struct Jump {
+    /// Number of the first row after the jump.
+    row: u64,
+    /// Offset of this row.
+    at: u64,
+    /// Values before and after the jump.
+    values: [i64; 2],
 }
 
 /// Check for wrong means in logs below 1000 rows per second: the logger computed the means from
@@ -62,10 +72,24 @@ struct WrappedMeans {
     of: u32,
     /// Upper bound of a mean if the sum was taken modulo 2^32.
     bound: i64,
-    channels: Vec<(usize, String)>,
-    /// For each channel, the first value that is just below `bound`, with its row number and
-    /// offset.
-    high: Vec<Option<(u64, u64, i64)>>,
+    channels: Vec<MeanChannel>,
+}
+
+/// An analog channel whose values may be wrong means.
+#[derive(Debug)]
+struct MeanChannel {
+    index: usize,
+    name: String,
+    /// First value that is just below the bound of [`WrappedMeans`].
+    high: Option<HighMean>,
+}
+
+#[derive(Debug)]
+struct HighMean {
+    row: u64,
+    /// Offset of the row.
+    at: u64,
+    value: i64,
 }
 
 impl RowChecks {
@@ -144,12 +168,12 @@ impl RowChecks {
     /// Reports the faults that can be recognized only after the last row.
     pub(crate) fn end(&mut self, mut note: impl FnMut(&'static Rule, Range<u64>, String)) {
         self.wraps.iter_mut().for_each(|wrap| wrap.close(&mut note));
-        for (high, (_, name)) in self.means.iter().flat_map(|means| means.high.iter().zip(&means.channels)) {
-            let (Some((row, at, value)), Some(means)) = (high, &self.means) else { continue };
+        let Some(WrappedMeans { of, channels, .. }) = &self.means else { return };
+        for MeanChannel { name, high, .. } in channels {
+            let Some(HighMean { row, at, value }) = high else { continue };
             let text = format!(
-                "{name} is {value} in row {row}, just below 2^32 / {0}, which is probably an overflow of a \
-                 negative mean; to correct such values, subtract 2^32 / {0}",
-                means.of
+                "{name} is {value} in row {row}, just below 2^32 / {of}, which is probably an overflow of a \
+                 negative mean; to correct such values, subtract 2^32 / {of}"
             );
             note(&rules::MEANS_WRAPPED, *at..at + size_of::<u32>() as u64, text);
         }
@@ -202,17 +226,17 @@ impl CurrentWrap {
         if value.is_none() || jumped && self.jump.is_some() {
             self.close(note);
         } else if jumped && let Some((last, value)) = self.last.zip(value) {
-            self.jump = Some((number, at, last, value));
+            self.jump = Some(Jump { row: number, at, values: [last, value] });
         }
         self.end = at + row.bytes().len() as u64;
         self.last = value;
     }
 
     fn close(&mut self, note: &mut impl FnMut(&'static Rule, Range<u64>, String)) {
-        if let Some((row, at, last, value)) = self.jump.take() {
+        if let Some(Jump { row, at, values: [before, after] }) = self.jump.take() {
             let text = format!(
-                "{} jumps from {last} to {value} in row {row} due to an overflow in the logger; its values \
-                 are wrong until it jumps back",
+                "{} jumps from {before} to {after} in row {row} due to an overflow in the logger; its \
+                 values are wrong until it jumps back",
                 self.name
             );
             note(&rules::CURRENT_WRAPS, at..self.end, text);
@@ -223,21 +247,23 @@ impl CurrentWrap {
 impl WrappedMeans {
     fn new(of: u32, channels: &[Channel]) -> Self {
         let analog = channels.iter().enumerate().filter(|(_, channel)| !channel.is_binary);
-        let channels: Vec<_> = analog.map(|(i, channel)| (i, channel.name.to_string())).collect();
-        let high = vec![None; channels.len()];
-        Self { of, bound: (1 << 32) / i64::from(of), channels, high }
+        let checked = analog.map(|(index, channel)| {
+            let name = channel.name.to_string();
+            MeanChannel { index, name, high: None }
+        });
+        Self { of, bound: (1 << 32) / i64::from(of), channels: checked.collect() }
     }
 
     /// Checks a row. Returns false if a value of this row could not result from sums modulo 2^32,
     /// so that the log does not have the fault.
     fn row(&mut self, number: u64, at: u64, row: Row<'_>) -> bool {
-        for ((channel, _), high) in self.channels.iter().zip(&mut self.high) {
-            let value = row.raw(*channel).unwrap_or_default();
+        for channel in &mut self.channels {
+            let value = row.raw(channel.index).unwrap_or_default();
             if !(0..=self.bound).contains(&value) {
                 return false;
             }
-            if high.is_none() && value >= self.bound - self.bound / 1024 {
-                *high = Some((number, at, value));
+            if channel.high.is_none() && value >= self.bound - self.bound / 1024 {
+                channel.high = Some(HighMean { row: number, at, value });
             }
         }
         true

@@ -220,9 +220,11 @@ impl<'a> ColumnBatches<'a> {
         let Self { rows, only, blocks, cursor, pass, .. } = self;
         let (reader, select) = (rows.reader, &rows.select);
         if rows.wanted.is_empty() {
-            let wants =
-                |topic: &Topic| only.map_or_else(|| select.keeps_topic(topic), |only| only == topic.id);
-            rows.wanted = reader.topics().iter().map(wants).collect();
+            let is_wanted = |topic: &Topic| match *only {
+                Some(only) => only == topic.id,
+                None => select.keeps_topic(topic),
+            };
+            rows.wanted = reader.topics().iter().map(is_wanted).collect();
             rows.builders.resize_with(rows.wanted.len(), || None);
             rows.undecodable.resize(rows.wanted.len(), 0);
             if reader.is_chunked() {
@@ -250,13 +252,12 @@ impl<'a> ColumnBatches<'a> {
             blocks.start = block + 1;
             *cursor = Some(reader.cursor(reader.index.blocks.bytes_of(block)));
         }
-        let Some(part) = cursor else { return false };
-        let more = part.messages(part.at + STRIDE, |message| {
+        let Some(block_cursor) = cursor else { return false };
+        let has_more = block_cursor.messages(block_cursor.at + STRIDE, |message| {
             rows.push(&message, message.payload(&reader.bytes));
         });
-        if !more {
-            // The cursor has reached the end of its block, so the next call starts with the next
-            // block.
+        if !has_more {
+            // The next call starts with the next block.
             *cursor = None;
         }
         true

@@ -136,11 +136,11 @@ impl DefinitionRecords {
     /// Adds a definition record of the bag, unless an equal record was added before.
     pub(crate) fn add(&mut self, topic: &[u8], ty: &[u8], md5: &[u8], text: &[u8], at: u64) {
         let text = &text[..text.len().min(MAX_TEXT)];
-        let same = |index: &usize| {
+        let is_equal = |index: &usize| {
             let record = &self.list[*index];
             (&*record.ty, &*record.md5, &*record.text) == (ty, md5, text)
         };
-        if self.by_topic.get(topic).is_some_and(|records| records.iter().any(same)) {
+        if self.by_topic.get(topic).is_some_and(|records| records.iter().any(is_equal)) {
             return;
         }
         let number = self.list.len();
@@ -168,11 +168,34 @@ impl DefinitionRecords {
         let same = *self.by_text.entry((Arc::clone(&ty), Arc::clone(&text))).or_insert(number);
         // Thousands of topics may have the same definition, so records with equal definitions share
         // its text.
-        let shared = self.list.get(same);
-        let (ty, text) = shared.map_or((ty, text), |first| (Arc::clone(&first.ty), Arc::clone(&first.text)));
-        let md5 =
-            shared.filter(|first| *first.md5 == *md5).map_or(md5.into(), |first| Arc::clone(&first.md5));
+        let (ty, md5, text) = match self.list.get(same) {
+            Some(Record { ty, md5: first_md5, text, .. }) => {
+                let md5 = if **first_md5 == *md5 { Arc::clone(first_md5) } else { md5.into() };
+                (Arc::clone(ty), md5, Arc::clone(text))
+            }
+            None => (ty, md5.into(), text),
+        };
         self.list.push(Record { topic: topic.into(), ty, md5, text, same, at });
+    }
+
+    /// Returns the records that may decode the messages of a topic, each with its source, best
+    /// first.
+    fn candidates(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Vec<(Source, usize)> {
+        let mut found = Vec::new();
+        let mut add = |source: Source, map: &HashMap<Box<[u8]>, Vec<usize>>, key: &[u8]| {
+            found.extend(map.get(key).into_iter().flatten().map(|index| (source, *index)));
+        };
+        add(Source::Topic, &self.by_topic, topic);
+        // The md5 sum `*` matches any definition, so it cannot identify a definition.
+        if md5.len() == 32 {
+            add(Source::SameMd5, &self.by_md5, md5);
+        }
+        add(Source::SameType, &self.by_type, ty);
+        found.retain(|(source, index)| {
+            let record = &self.list[*index];
+            *source != Source::Topic || (&*record.ty, &*record.md5) == (ty, md5)
+        });
+        found
     }
 
     /// Returns the text of a type, if a record contains it.
@@ -208,10 +231,22 @@ pub(crate) struct Definitions {
     used: u64,
 }
 
-/// Result of looking up the definition of a topic. The first part is the definition, or the reason
-/// why there is none. The second part is set if the bag defines the topic, but this definition
-/// cannot be used: the offset of the definition and the reason.
-pub(crate) type Lookup = (Result<Arc<Definition>, Option<DefinitionError>>, Option<(u64, DefinitionError)>);
+/// Result of looking up the definition of a topic.
+pub(crate) struct Lookup {
+    /// Definition of the topic, or the reason why there is none.
+    pub(crate) definition: Result<Arc<Definition>, Option<DefinitionError>>,
+    /// Set if the bag defines the topic, but this definition cannot be used.
+    pub(crate) unusable: Option<Unusable>,
+}
+
+/// A definition in the bag that cannot be used.
+#[derive(Debug)]
+pub(crate) struct Unusable {
+    /// Offset of the definition.
+    pub(crate) at: u64,
+    /// Reason why the definition cannot be used.
+    pub(crate) why: DefinitionError,
+}
 
 impl Definitions {
     pub(crate) fn new(options: &BagOptions) -> Self {
@@ -222,27 +257,14 @@ impl Definitions {
 
     /// Returns the definition that decodes the messages of a topic.
     pub(crate) fn find(&mut self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Lookup {
-        let (mut unusable, mut why, records) = (None, None, &self.records);
-        let list =
-            |map: &HashMap<Box<[u8]>, Vec<usize>>, key: &[u8]| map.get(key).cloned().unwrap_or_default();
-        let of_topic = list(&records.by_topic, topic).into_iter().filter(|index| {
-            let record = &records.list[*index];
-            (&*record.ty, &*record.md5) == (ty, md5)
-        });
-        // The md5 sum `*` matches any definition, so it cannot identify a definition.
-        let by_sum = if md5.len() == 32 { list(&records.by_md5, md5) } else { Vec::new() };
-        let candidates: Vec<_> = of_topic
-            .map(|index| (Source::Topic, index))
-            .chain(by_sum.into_iter().map(|index| (Source::SameMd5, index)))
-            .chain(list(&records.by_type, ty).into_iter().map(|index| (Source::SameType, index)))
-            .collect();
-        for (source, index) in candidates {
+        let (mut unusable, mut why) = (None, None);
+        for (source, index) in self.records.candidates(topic, ty, md5) {
             let record = &self.records.list[index];
             let (at, ty, text) = (record.at, Arc::clone(&record.ty), Arc::clone(&record.text));
             match self.definition(TextSource::Record(record.same), source, &ty, text, md5) {
-                Ok(found) => return (Ok(found), unusable),
+                Ok(found) => return Lookup { definition: Ok(found), unusable },
                 Err(error) if source == Source::Topic => {
-                    unusable = Some((at, error.clone()));
+                    unusable = Some(Unusable { at, why: error.clone() });
                     why = Some(error);
                 }
                 Err(error) => why = why.or(Some(error)),
@@ -263,17 +285,15 @@ impl Definitions {
                     md5,
                 )
             {
-                return (Ok(found), unusable);
+                return Lookup { definition: Ok(found), unusable };
             }
         }
-        if let Some(text) = self.layouts.get(&*name) {
-            let (of, text) = (TextSource::Named(Source::Layout, name.to_string()), text.as_slice().into());
-            match self.definition(of, Source::Layout, ty, text, md5) {
-                Ok(found) => return (Ok(found), unusable),
-                Err(error) => why = why.or(Some(error)),
-            }
-        }
-        (Err(why), unusable)
+        let Some(text) = self.layouts.get(&*name) else {
+            return Lookup { definition: Err(why), unusable };
+        };
+        let (of, text) = (TextSource::Named(Source::Layout, name.to_string()), text.as_slice().into());
+        let definition = self.definition(of, Source::Layout, ty, text, md5);
+        Lookup { definition: definition.map_err(|error| why.or(Some(error))), unusable }
     }
 
     fn definition(

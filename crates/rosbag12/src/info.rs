@@ -39,8 +39,8 @@ impl Scanner {
         let time = |nanos| Timestamp::new(nanos, self.tables.clock);
         let unread = self.content.unread_span();
         let ends = self.tables.connections.iter().filter_map(Connection::span).map(|(_, max)| max);
-        info.start = self.starts().into_iter().chain(unread.map(|(start, _)| start)).min().map(time);
-        info.end = ends.chain(unread.map(|(_, end)| end)).max().map(time);
+        info.start = self.starts().into_iter().chain(unread.map(|span| span.first)).min().map(time);
+        info.end = ends.chain(unread.map(|span| span.last)).max().map(time);
         info.data.clone_from(&self.data);
         info.records = self.tables.connections.iter().map(|c| c.stats.count).sum();
         info.details = self.details();
@@ -189,28 +189,21 @@ impl Scanner {
     }
 
     fn publishers_detail(&self, topics: &BTreeMap<u32, Publishers>) -> Option<Detail> {
-        let name = |connection: u32| self.tables.topics[connection as usize].name.clone();
-        let lines: Vec<_> = topics
-            .iter()
+        let (mut lines, mut values) = (Vec::new(), Vec::new());
+        for (connection, Publishers { latched, by_name }) in topics {
+            let topic = &self.tables.topics[*connection as usize].name;
             // In V2.0, most connections name a publisher, so only topics with latched messages are
             // listed. Before V2.0, only latched messages name a publisher.
-            .filter(|(_, publishers)| publishers.latched > 0)
-            .map(|(connection, Publishers { latched, by_name: callers })| {
-                let callers: Vec<_> =
-                    callers.iter().map(|(name, count)| format!("{name} ({count})")).collect();
-                format!("{}: {}, by {}", name(*connection), count(*latched, "message"), callers.join(", "))
-            })
-            .collect();
-        let value =
-            Value::record(topics.iter().map(|(connection, Publishers { latched, by_name: callers })| {
-                let callers = callers.iter().map(|(name, count)| (name.as_str(), Value::count(*count)));
-                let value = Value::record([
-                    ("latched", Value::count(*latched)),
-                    ("callerids", Value::record(callers)),
-                ]);
-                (name(*connection), value)
-            }));
-        (!lines.is_empty()).then(|| Detail::new("latched", lines.join("\n"), value))
+            if *latched > 0 {
+                let callers = by_name.iter().map(|(name, count)| format!("{name} ({count})"));
+                let callers = callers.collect::<Vec<_>>().join(", ");
+                lines.push(format!("{topic}: {}, by {callers}", count(*latched, "message")));
+            }
+            let callers = by_name.iter().map(|(name, count)| (name.as_str(), Value::count(*count)));
+            let value = [("latched", Value::count(*latched)), ("callerids", Value::record(callers))];
+            values.push((topic.as_str(), Value::record(value)));
+        }
+        (!lines.is_empty()).then(|| Detail::new("latched", lines.join("\n"), Value::record(values)))
     }
 
     fn connection(&self, topic: &Topic, publishers: Option<&Publishers>) -> [Value; 7] {

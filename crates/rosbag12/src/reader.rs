@@ -54,8 +54,7 @@ impl BagReader {
     /// [`diagnostics`](rovelog_core::LogReader::diagnostics) lists it.
     #[expect(clippy::missing_panics_doc, reason = "the window is the whole file")]
     pub fn new(bytes: Bytes, options: &BagOptions) -> Result<Self, BagError> {
-        let head = &bytes[..bytes.len().min(Scanner::START)];
-        let mut scanner = Scanner::start(head, options)?;
+        let mut scanner = Scanner::start(&bytes, options)?;
         if scanner.line.version == Version::V2_0 {
             return Self::chunked(bytes, scanner, options);
         }
@@ -106,7 +105,6 @@ impl BagReader {
     /// Opens a V2.0 bag. A large bag with a consistent index is opened by its index. `scanner` has
     /// read the version line before.
     fn chunked(bytes: Bytes, mut scanner: Scanner, options: &BagOptions) -> Result<Self, BagError> {
-        let begin = || Scanner::start(&bytes[..bytes.len().min(Scanner::START)], options);
         let mut index = Index::default();
         let unread = &options.read.unread;
         // A small bag is always scanned, because scanning it is fast and finds damage.
@@ -121,12 +119,12 @@ impl BagReader {
             scanner.report_connections();
             scanner.finish_topics();
         } else {
-            scanner = begin()?;
+            scanner = Scanner::start(&bytes, options)?;
             let late = scanner.read_all(&bytes, &mut index, options, &[])?;
             // Some messages came before the connection record with their connection id. Scan the
             // bag again with these connection records known from the start.
             if !late.is_empty() {
-                (scanner, index) = (begin()?, Index::default());
+                (scanner, index) = (Scanner::start(&bytes, options)?, Index::default());
                 scanner.read_all(&bytes, &mut index, options, &late)?;
             }
         }
@@ -200,11 +198,13 @@ impl BagReader {
                 }
             }
         }
-        let sum = |counts: &mut dyn Iterator<Item = i64>| counts.map(|n| n.max(0).unsigned_abs()).sum();
-        Differences {
-            missing_in_index: sum(&mut counts.values().map(|count| -count)),
-            not_in_scan: sum(&mut counts.values().copied()),
+        let mut differences = Differences::default();
+        for surplus in counts.into_values() {
+            let side =
+                if surplus > 0 { &mut differences.not_in_scan } else { &mut differences.missing_in_index };
+            *side += surplus.unsigned_abs();
         }
+        differences
     }
 
     /// Returns the number of valid records with the op (record type) `op`.
@@ -273,7 +273,7 @@ impl BagReader {
     /// Returns an error if the payload is too short for its definition, or if the record belongs to
     /// another bag.
     pub fn decode(&self, record: &Record<'_>) -> Result<(rovelog_core::Value, usize), BagError> {
-        self.own(record.topic)?;
+        self.check_topic(record.topic)?;
         let (tables, number) = (&self.scanner.tables, record.topic.id.index());
         let fields = tables.fields(number, &record.payload)?;
         let value = fields.layout.value(&fields.bytes);
@@ -289,13 +289,16 @@ impl BagReader {
     /// Returns an error if the payload is too short for its definition, or if the topic belongs to
     /// another bag.
     pub fn layout(&self, topic: &Topic, payload: &[u8]) -> Result<Option<&Layout>, BagError> {
-        self.own(topic)?;
+        self.check_topic(topic)?;
         Ok(self.scanner.tables.layout(topic.id.index(), payload)?.map(|layout| &**layout))
     }
 
-    fn own(&self, topic: &Topic) -> Result<(), BagError> {
-        let is_own = topic.is_element_of(&self.scanner.tables.topics);
-        is_own.then_some(()).ok_or_else(|| BagError::NoSuchTopic { topic: topic.name.clone() })
+    /// Returns an error if a topic belongs to another bag.
+    fn check_topic(&self, topic: &Topic) -> Result<(), BagError> {
+        if topic.is_element_of(&self.scanner.tables.topics) {
+            return Ok(());
+        }
+        Err(BagError::NoSuchTopic { topic: topic.name.clone() })
     }
 
     /// Returns the publisher of a message. Before V2.0, only messages of latching publishers name
@@ -304,7 +307,7 @@ impl BagReader {
     pub fn publisher(&self, record: &Record<'_>) -> Publisher {
         // A record stores the index of its origin (connection record) plus 1. The value 0 is
         // reserved for formats without origins.
-        if self.own(record.topic).is_err() {
+        if self.check_topic(record.topic).is_err() {
             return Publisher::default();
         }
         let origin = (record.origin() as usize).checked_sub(1);
@@ -336,7 +339,7 @@ impl BagReader {
     /// Returns a cursor over the records in a range of the file. The range must start and end
     /// between two records.
     pub(crate) fn cursor(&self, range: Range<u64>) -> Cursor<'_> {
-        Cursor::new(self.version(), &self.scanner.tables.shapes, &self.bytes, &self.index, range)
+        Cursor::new(self, range)
     }
 
     /// Returns a cursor over all records of the file.

@@ -6,13 +6,13 @@ use rovelog_core::internal::layout::Fit;
 use rovelog_core::internal::text::{count, escape_bytes};
 use rovelog_core::{Diagnostics, Rule};
 
-use crate::definitions::Source;
+use crate::definitions::{Source, Unusable};
 use crate::diagnostics as rules;
 use crate::msg::SumMatch;
 use crate::position::LastRecord;
 use crate::scan::Scanner;
-use crate::sections::{self, IndexState, Section};
-use crate::tables::Tables;
+use crate::sections::{IndexState, IndexTopic, MAX_SECTIONS, Section};
+use crate::tables::{Connection, Tables};
 
 impl Scanner {
     /// Reports a payload of `len` bytes that does not match its definition. The payload is at
@@ -63,6 +63,13 @@ impl Scanner {
         });
     }
 
+    /// Reports a record whose op (record type) is unknown.
+    pub(super) fn report_unknown_op(&mut self, range: Range<u64>, op: u8) {
+        self.diagnostics.push(&rules::UNKNOWN_OP, range, || {
+            format!("a record with the unknown type (op) {op} is skipped")
+        });
+    }
+
     /// Sets the final statistics of all topics, and reports problems of the topics.
     pub(crate) fn finish_topics(&mut self) {
         let (is_by_index, unread) = (self.content.is_by_index, self.content.unread_span());
@@ -106,7 +113,9 @@ fn loss_message(rule: &Rule, range: Range<u64>, last: LastRecord, tables: &Table
     } else if rule == &rules::TOO_MANY_TOPICS {
         "a record is skipped, because the bag has more than 65536 topics".to_owned()
     } else if rule == &rules::TOO_MANY_SECTIONS {
-        sections::beyond_limit(at)
+        format!(
+            "the file has more than {MAX_SECTIONS} bags, so the index of the bag at byte {at} is not used"
+        )
     } else {
         let before = match last {
             LastRecord::Message(message) if message.end() == at => {
@@ -120,65 +129,63 @@ fn loss_message(rule: &Rule, range: Range<u64>, last: LastRecord, tables: &Table
 }
 
 impl Section {
-    /// Reports problems of the index of this section. The section ends at offset `end`. `why` lists
-    /// differences between the index and the messages that do not belong to a topic.
-    pub(crate) fn report(&self, end: u64, why: &[String], diagnostics: &mut Diagnostics) {
+    /// Reports problems of the index of this section. The section ends at offset `end`. `faults`
+    /// lists differences between the index and the messages that do not belong to a topic.
+    pub(crate) fn report(&self, end: u64, faults: &[String], diagnostics: &mut Diagnostics) {
         let head = self.bag_header_at.clone().unwrap_or(self.offset..self.first_record);
         match self.index {
             IndexState::Absent => {
-                diagnostics.push(&rules::UNINDEXED, head.clone(), || match self.index_pos {
-                    Some(0) => "the bag has no index, because it was not closed; messages are found by \
-                                reading the whole bag"
-                        .to_owned(),
-                    Some(pos) => {
-                        format!(
-                            "the bag has no index at byte {pos}, where its header states it; messages are \
-                             found by reading the whole bag"
-                        )
-                    }
-                    None => "the bag was written without an index; messages are found by reading the whole \
-                             bag"
-                    .to_owned(),
-                });
+                diagnostics.push(&rules::UNINDEXED, head.clone(), || self.absence_message());
             }
             IndexState::Differs => {
                 let at = self.records.first_at.unwrap_or(end);
-                diagnostics.push(&rules::INDEX_DIFFERS, at..end, || {
-                    let wrong = self.index_topics.iter().filter(|topic| !topic.exact);
-                    let wrong: Vec<_> = wrong
-                        .take(5)
-                        .map(|t| {
-                            let (entries, messages) =
-                                (count(t.entries, "entry"), count(t.in_scan, "message"));
-                            format!("{} ({entries}, {messages})", escape_bytes(&t.topic))
-                        })
-                        .collect();
-                    let wrong = wrong.iter().chain(why).take(5).map(String::as_str).collect::<Vec<_>>();
-                    let wrong = wrong.join(", ");
-                    format!("the index is ignored, because it does not match the messages: {wrong}")
-                });
+                diagnostics.push(&rules::INDEX_DIFFERS, at..end, || self.difference_message(faults));
             }
             IndexState::Exact | IndexState::Empty | IndexState::Encrypted | IndexState::Believed => {}
         }
-        // If the bag is encrypted, the index position refers to encrypted records, so it cannot be
-        // checked.
-        if self.index == IndexState::Encrypted {
-            return;
-        }
-        // For a bag without messages, recorders store the end of the file as the index position.
-        let right = match self.index {
+        let index_at = match self.index {
+            // If the bag is encrypted, the index position refers to encrypted records, so it cannot
+            // be checked.
+            IndexState::Encrypted => None,
+            // For a bag without messages, recorders store the end of the file as index position.
             IndexState::Empty => Some(end),
             _ => self.records.first_at,
         };
-        if let (Some(pos), Some(right)) = (self.index_pos, right.map(|at| at - self.offset))
-            && pos != right
+        if let (Some(stated), Some(actual)) = (self.index_pos, index_at.map(|at| at - self.offset))
+            && stated != actual
         {
             diagnostics.push(&rules::INDEX_POS_WRONG, head, || {
                 format!(
-                    "the index starts at byte {right}, but the bag header states byte {pos}, which is ignored"
+                    "the index starts at byte {actual}, but the bag header states byte {stated}, which is \
+                     ignored"
                 )
             });
         }
+    }
+
+    fn absence_message(&self) -> String {
+        match self.index_pos {
+            Some(0) => "the bag has no index, because it was not closed; messages are found by reading the \
+                        whole bag"
+                .to_owned(),
+            Some(pos) => format!(
+                "the bag has no index at byte {pos}, where its header states it; messages are found by \
+                 reading the whole bag"
+            ),
+            None => {
+                "the bag was written without an index; messages are found by reading the whole bag".to_owned()
+            }
+        }
+    }
+
+    fn difference_message(&self, faults: &[String]) -> String {
+        let describe = |topic: &IndexTopic| {
+            let (entries, messages) = (count(topic.entries, "entry"), count(topic.in_scan, "message"));
+            format!("{} ({entries}, {messages})", escape_bytes(&topic.topic))
+        };
+        let topics = self.index_topics.iter().filter(|topic| !topic.exact).map(describe);
+        let wrong: Vec<String> = topics.chain(faults.iter().cloned()).take(5).collect();
+        format!("the index is ignored, because it does not match the messages: {}", wrong.join(", "))
     }
 }
 
@@ -192,46 +199,7 @@ impl Tables {
         }
         let name = &topic.name;
         let at = stats.times.first_at..stats.times.first_at + 1;
-        if let Some((at, why)) = &connection.unusable {
-            diagnostics.push(&rules::DEFINITION_UNUSABLE, *at..at + 1, || {
-                format!("the definition of {name} is not used for decoding: {why}")
-            });
-        }
-        match &connection.definition {
-            Err(why) => diagnostics.push(&rules::NO_DEFINITION, at.clone(), || {
-                let ty = escape_bytes(&connection.ty);
-                match why {
-                    Some(why) => format!(
-                        "messages of {name} stay raw bytes, because no definition of their type {ty} can be \
-                         used: {why}"
-                    ),
-                    None => format!(
-                        "messages of {name} stay raw bytes, because no definition of their type {ty} is known"
-                    ),
-                }
-            }),
-            Ok(definition) => {
-                if definition.source != Source::Topic {
-                    diagnostics.push(&rules::DEFINITION_ELSEWHERE, at.clone(), || {
-                        format!(
-                            "topic {name} has no definition of its own, so it is decoded with one from \
-                             another source ({})",
-                            definition.source.name()
-                        )
-                    });
-                }
-                if definition.sum == SumMatch::No {
-                    diagnostics.push(&rules::DEFINITION_DIFFERS, at.clone(), || {
-                        let said = escape_bytes(&connection.md5);
-                        format!(
-                            "values of {name} may be wrong, because the md5 sum of its definition is {}, but \
-                             the bag states {said}",
-                            definition.types.sum_v2().0
-                        )
-                    });
-                }
-            }
-        }
+        connection.report_definition(name, &at, diagnostics);
         if connection.shares_topic {
             diagnostics.push(&rules::SECOND_TYPE, at.clone(), || {
                 format!(
@@ -261,6 +229,52 @@ impl Tables {
                 format!(
                     "topic {name} has a time with 10^9 nanoseconds or more; the whole seconds in them are \
                      added to its seconds"
+                )
+            });
+        }
+    }
+}
+
+impl Connection {
+    /// Reports problems of the message definition. `name` is the name of the topic, and `at` is the
+    /// place of its first message.
+    fn report_definition(&self, name: &str, at: &Range<u64>, diagnostics: &mut Diagnostics) {
+        if let Some(Unusable { at, why }) = &self.unusable {
+            diagnostics.push(&rules::DEFINITION_UNUSABLE, *at..at + 1, || {
+                format!("the definition of {name} is not used for decoding: {why}")
+            });
+        }
+        let definition = match &self.definition {
+            Ok(definition) => definition,
+            Err(why) => {
+                return diagnostics.push(&rules::NO_DEFINITION, at.clone(), || {
+                    let ty = escape_bytes(&self.ty);
+                    let reason = match why {
+                        Some(why) => format!("can be used: {why}"),
+                        None => "is known".to_owned(),
+                    };
+                    format!(
+                        "messages of {name} stay raw bytes, because no definition of their type {ty} {reason}"
+                    )
+                });
+            }
+        };
+        if definition.source != Source::Topic {
+            diagnostics.push(&rules::DEFINITION_ELSEWHERE, at.clone(), || {
+                format!(
+                    "topic {name} has no definition of its own, so it is decoded with one from another \
+                     source ({})",
+                    definition.source.name()
+                )
+            });
+        }
+        if definition.sum == SumMatch::No {
+            diagnostics.push(&rules::DEFINITION_DIFFERS, at.clone(), || {
+                format!(
+                    "values of {name} may be wrong, because the md5 sum of its definition is {}, but the bag \
+                     states {}",
+                    definition.types.sum_v2().0,
+                    escape_bytes(&self.md5)
                 )
             });
         }

@@ -124,14 +124,14 @@ impl Scanner {
     /// Maximum number of bytes at the start of the file that [`start`](Self::start) examines.
     pub(crate) const START: usize = SEARCH_LEN;
 
-    /// Creates a scanner. `head` are the first bytes of the file. `head` must have
-    /// [`START`](Self::START) bytes, unless the file is shorter or starts with a valid version
+    /// Creates a scanner. `bytes` are the first bytes of the file, or the whole file. `bytes` must
+    /// have [`START`](Self::START) bytes, unless the file is shorter or starts with a valid version
     /// line.
-    pub(crate) fn start(head: &[u8], options: &BagOptions) -> Result<Self, BagError> {
+    pub(crate) fn start(bytes: &[u8], options: &BagOptions) -> Result<Self, BagError> {
         let line = if options.version_0 {
             VersionLine { version: Version::V0, text: String::new(), len: 0, crlf: false, is_damaged: false }
         } else {
-            start::find(head)?
+            start::find(&bytes[..bytes.len().min(Self::START)])?
         };
         let clock =
             if matches!(line.version, Version::V1_0 | Version::V0) { Clock::LogStart } else { Clock::Unix };
@@ -360,11 +360,7 @@ impl Scanner {
                 }
                 section.records.add(at, index.topic, data);
             }
-            Header::Data(_) | Header::Unknown(_) => {
-                self.diagnostics.push(&rules::UNKNOWN_OP, at..end, || {
-                    format!("a record with the unknown type (op) {op} is skipped")
-                });
-            }
+            Header::Data(_) | Header::Unknown(_) => self.report_unknown_op(at..end, op),
         }
         self.position.at = end;
         Ok(Step::Record { at, data_at: record.data_at, end, op })

@@ -15,12 +15,6 @@ use crate::wire::IndexEntry;
 /// Maximum number of sections (bags) in a file.
 pub(crate) const MAX_SECTIONS: usize = 65_536;
 
-/// Returns the text of the diagnostic for a version line that would exceed the maximum number of
-/// sections.
-pub(crate) fn beyond_limit(at: u64) -> String {
-    format!("the file has more than {MAX_SECTIONS} bags, so the index of the bag at byte {at} is not used")
-}
-
 /// Result of comparing the index of a section (a bag within the file) with its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexState {

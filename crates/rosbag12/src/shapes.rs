@@ -188,14 +188,13 @@ impl Shapes {
 impl Shape {
     #[inline]
     fn read(&self, number: u32, bytes: &[u8]) -> Option<MatchedHeader> {
-        let number_at = |at: usize| number_at(bytes, at);
         let template = self.template.len();
-        let len = number_at(template)?;
+        let len = number_at(bytes, template)?;
         let head = u32::try_from(template + LEN).ok()?;
         if bytes.len() - (head as usize) < len as usize {
             return None;
         }
-        let (sec, nsec) = (number_at(self.sec_at)?, number_at(self.nsec_at)?);
+        let (sec, nsec) = (number_at(bytes, self.sec_at)?, number_at(bytes, self.nsec_at)?);
         Some(MatchedHeader { shape: number, sec, nsec, head, len })
     }
 }

@@ -52,21 +52,17 @@ impl<R: Read> BagStream<R> {
     /// Returns the next message in file order, or `None` at the end of the stream.
     fn next(&mut self) -> Result<Option<MessageRef>, BagError> {
         let limit = self.limit;
+        let fill = |source: &mut Source<R>, from, until| fill(source, from, until, limit);
+        if let Some(chunked) = &mut self.chunked {
+            return chunked.next(&mut self.stream.scan, &mut self.stream.source, fill);
+        }
         loop {
-            match self.stream.step(|source, from, until| fill(source, from, until, limit))? {
+            match self.stream.step(fill)? {
                 Step::Message(message) => return Ok(Some(message)),
                 Step::End => return Ok(None),
                 _ => {}
             }
         }
-    }
-
-    /// Returns the next message of a V2.0 bag, or `None` at the end of the stream.
-    fn next_chunked(&mut self) -> Result<Option<MessageRef>, BagError> {
-        let limit = self.limit;
-        let Some(chunked) = &mut self.chunked else { return Ok(None) };
-        let Stream { source, scan } = &mut self.stream;
-        chunked.next(scan, source, |source, from, until| fill(source, from, until, limit))
     }
 
     /// Returns the connections found so far. The connection and the topic with the same index
@@ -95,8 +91,7 @@ impl<R: Read + Send> LogStream for BagStream<R> {
     }
 
     fn next_record(&mut self) -> rovelog_core::Result<Option<Record<'_>>> {
-        let message = if self.chunked.is_some() { self.next_chunked()? } else { self.next()? };
-        let Some(message) = message else { return Ok(None) };
+        let Some(message) = self.next()? else { return Ok(None) };
         let Stream { source, scan } = &mut self.stream;
         // A definition record that was found since the last message of the topic may give a better
         // definition.

@@ -11,7 +11,7 @@ use rovelog_core::internal::text::escape_bytes;
 use rovelog_core::span::Spread;
 use rovelog_core::{Clock, Decode, Fields, Result, Timestamp, Topic, TopicId};
 
-use crate::definitions::{Definition, Definitions, Lookup};
+use crate::definitions::{Definition, Definitions, Lookup, Unusable};
 use crate::error::BagError;
 use crate::message::nanos;
 use crate::msg::DefinitionError;
@@ -38,9 +38,8 @@ pub struct Connection {
     pub md5: Vec<u8>,
     /// Definition that decodes the messages, or the reason why there is no definition.
     pub(crate) definition: std::result::Result<Arc<Definition>, Option<DefinitionError>>,
-    /// Set if the bag defines this connection, but the definition cannot be used: the offset of the
-    /// definition and the reason.
-    pub(crate) unusable: Option<(u64, DefinitionError)>,
+    /// Set if the bag defines this connection, but the definition cannot be used.
+    pub(crate) unusable: Option<Unusable>,
     /// Statistics of the messages of the connection.
     pub(crate) stats: Stats,
     /// Number of definitions in the bag when the definition of this connection was last looked up.
@@ -305,11 +304,6 @@ impl Tables {
         self.names.contains(&escape_bytes(topic))
     }
 
-    /// Returns the connection with this topic, type and md5 sum, if the connection exists.
-    pub(crate) fn find_connection(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<&Connection> {
-        self.connections.get(self.number(topic, ty, md5)? as usize)
-    }
-
     /// Looks up the definition of a connection again, if definitions were added since the last
     /// lookup.
     #[inline]
@@ -328,10 +322,9 @@ impl Tables {
         if connection.definition().is_some_and(|d| d.source == crate::definitions::Source::Topic) {
             return;
         }
-        let (definition, unusable): Lookup =
+        let Lookup { definition, unusable } =
             self.definitions.find(&connection.topic, &connection.ty, &connection.md5);
-        connection.definition = definition;
-        connection.unusable = unusable;
+        (connection.definition, connection.unusable) = (definition, unusable);
         let schema = connection.definition().map(|d| Arc::clone(d.layout.schema()));
         self.topics[number as usize].schema = schema;
     }

@@ -98,6 +98,33 @@ impl ClockChange {
             Self::Steady | Self::Backwards | Self::Implausible => 0,
         }
     }
+
+    /// Reports a change before row `row`. The times of the block are at `range`.
+    fn report(self, row: u64, range: &Range<u64>, mut note: impl FnMut(&'static Rule, Range<u64>, String)) {
+        match self {
+            Self::Gap { nanos, blocks, .. } => {
+                let text = format!(
+                    "{nanos} ns of data are missing before row {row} (about {}), because the logger lost \
+                     them",
+                    count(blocks, "block")
+                );
+                note(&rules::GAP, range.clone(), text);
+            }
+            Self::Backwards => {
+                let text = format!(
+                    "the monotonic clock goes back before row {row}, because a new run of the logger starts \
+                     there"
+                );
+                note(&rules::CLOCK_BACKWARDS, range.clone(), text);
+            }
+            Self::Step(_) | Self::Steady | Self::Implausible => {}
+        }
+        if self.step() != 0 {
+            let seconds = Seconds(self.step());
+            let text = format!("the UTC clock of the logger was changed by {seconds} s before row {row}");
+            note(&rules::CLOCK_STEP, range.clone(), text);
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -219,31 +246,8 @@ impl Tracker {
             self.gaps.count += 1;
             self.gaps.nanos += i128::from(nanos);
         }
-        let is_next = self.skipped == Skipped::Nothing;
-        self.skipped = Skipped::Nothing;
-        match change {
-            _ if !is_next => {}
-            ClockChange::Gap { nanos, blocks, .. } => {
-                let text = format!(
-                    "{nanos} ns of data are missing before row {row} (about {}), because the logger lost \
-                     them",
-                    count(blocks, "block")
-                );
-                note(&rules::GAP, range.clone(), text);
-            }
-            ClockChange::Backwards => {
-                let text = format!(
-                    "the monotonic clock goes back before row {row}, because a new run of the logger starts \
-                     there"
-                );
-                note(&rules::CLOCK_BACKWARDS, range.clone(), text);
-            }
-            ClockChange::Step(_) | ClockChange::Steady | ClockChange::Implausible => {}
-        }
-        if is_next && change.step() != 0 {
-            let seconds = Seconds(change.step());
-            let text = format!("the UTC clock of the logger was changed by {seconds} s before row {row}");
-            note(&rules::CLOCK_STEP, range, text);
+        if std::mem::take(&mut self.skipped) == Skipped::Nothing {
+            change.report(row, &range, note);
         }
         if self.previous.is_none() || change != ClockChange::Steady {
             self.anchor = Some(Anchor { row, realtime, monotonic });

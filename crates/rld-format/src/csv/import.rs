@@ -4,6 +4,7 @@ use std::io::{BufRead, Read};
 
 use chrono::NaiveDateTime;
 use rovelog_core::internal::text::count;
+use rovelog_core::internal::wire::U32Le;
 
 use crate::clock::{is_plausible_time, span};
 use crate::error::RldError;
@@ -66,14 +67,13 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     let mut remarks = vec![
         "the CSV has no monotonic clock, so monotonic times are counted from the first block".to_owned(),
     ];
-    let header = read_header(&mut lines, zone)?;
-    let (mut spec, titles) = (header.spec, header.titles);
+    let CsvHeader { mut spec, titles } = read_header(&mut lines, zone)?;
     let mut first = lines.next()?;
     let sample: Vec<&str> = first.as_deref().unwrap_or_default().split(',').map(str::trim).collect();
     spec.channels = channels(&titles, &sample);
     // The CSV may use a feature that its stated version does not support. The newest version
     // supports all features.
-    let mut blank = match spec.header() {
+    let mut header = match spec.header() {
         Ok(header) => header,
         Err(error) => {
             let stated = std::mem::replace(&mut spec.version, NEWEST_VERSION);
@@ -84,8 +84,8 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
             header
         }
     };
-    let layout = RldWriter::new(Vec::new(), blank.clone())?.layout().clone();
-    let (binary, columns) = (usize::from(blank.lead_in.binary_count.get()), titles.len() + 1);
+    let layout = RldWriter::new(Vec::new(), header.clone())?.layout().clone();
+    let (binary, columns) = (usize::from(header.lead_in.binary_count.get()), titles.len() + 1);
     let row_reader = RowReader { layout, binary, columns, zone, rate: spec.rate };
     let mut blocks: Vec<Block> = Vec::new();
     let mut has_dates = false;
@@ -112,17 +112,28 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
         let stated = spec.block_rows;
         remarks.push(format!("the blocks have {counted}, although the CSV header states {stated}"));
     }
-    blank.lead_in.data_block_size =
-        rovelog_core::internal::wire::U32Le::new(u32::try_from(size).unwrap_or(u32::MAX));
-    set_counts(&mut blank, rows)?;
-    let mut writer = RldWriter::new(Vec::new(), blank)?;
-    let block_bytes = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(row_reader.layout.row);
+    header.lead_in.data_block_size = U32Le::new(u32::try_from(size).unwrap_or(u32::MAX));
+    set_counts(&mut header, rows)?;
+    let mut writer = RldWriter::new(Vec::new(), header)?;
+    let steps = write_blocks(&blocks, spec.rate, &mut writer)?;
+    if steps > 0 {
+        let steps = count(steps, "jump");
+        remarks.push(format!("the block times have {steps}, because the clock was set; no rows are missing"));
+    }
+    let (bytes, _) = writer.finish()?;
+    Ok(Imported { bytes, rows, remarks })
+}
+
+/// Writes the rows of all blocks. Returns the number of blocks at which the clock was set.
+fn write_blocks(blocks: &[Block], rate: u16, writer: &mut RldWriter<Vec<u8>>) -> Result<u64, RldError> {
+    let size = writer.layout().block_rows;
+    let block_bytes = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(writer.layout().row);
     // The difference between Unix time and monotonic time, and the Unix time at which the next
     // block is expected.
     let mut apart = blocks.first().map_or(0, |block| block.realtime);
     let mut expected = apart;
     let mut steps = 0;
-    for block in &blocks {
+    for block in blocks {
         // The monotonic clock is not in the CSV. If the Unix clock was set, the monotonic time must
         // not jump, so the difference between the clocks changes.
         let jump = block.realtime - expected;
@@ -131,18 +142,14 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
             steps += 1;
         }
         for (part, rows) in block.rows.chunks(block_bytes).enumerate() {
-            let realtime = block.realtime + span(part as u64 * size, spec.rate);
+            let realtime = block.realtime + span(part as u64 * size, rate);
             let block_times = BlockTimes::new(realtime, realtime - apart)
                 .ok_or_else(|| RldError::not_writable("a block time does not fit into 64 bits"))?;
             writer.copy_block(&block_times, rows)?;
         }
-        expected = block.realtime + span(block.count, spec.rate);
+        expected = block.realtime + span(block.count, rate);
     }
-    if steps > 0 {
-        let steps = count(steps, "jump");
-        remarks.push(format!("the block times have {steps}, because the clock was set; no rows are missing"));
-    }
-    Ok(Imported { bytes: writer.finish()?.0, rows, remarks })
+    Ok(steps)
 }
 
 /// Returns the number of rows per block for the new log. Returns `None` if there are no blocks.
@@ -177,15 +184,22 @@ impl<R: Read> Lines<R> {
         }
         // Without this limit, a file without line ends would be read into memory as a whole.
         if read as u64 == MAX_LINE_LEN {
-            return Err(RldError::BadCsv {
-                line: self.number,
-                why: "the line is longer than 1 MiB".to_owned(),
-            });
+            return Err(self.refuse("the line is longer than 1 MiB"));
         }
         while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
             line.pop();
         }
         Ok(Some(String::from_utf8_lossy(&line).into_owned()))
+    }
+
+    /// Returns the next line of the header, which ends with the line with the channels.
+    fn next_in_header(&mut self) -> Result<String, RldError> {
+        self.next()?.ok_or_else(|| self.refuse("the line with the channels is missing"))
+    }
+
+    /// Returns an error in the last line that was read.
+    fn refuse(&self, why: &str) -> RldError {
+        RldError::BadCsv { line: self.number, why: why.to_owned() }
     }
 }
 
@@ -198,68 +212,59 @@ struct CsvHeader {
 /// lines.
 fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, RldError> {
     let mut spec = LogSpec::new(1);
-    let mut comment: Option<String> = None;
-    loop {
-        let line = lines.next()?;
-        let refuse = |why: &str| RldError::BadCsv { line: lines.number, why: why.to_owned() };
-        let line = line.ok_or_else(|| refuse("the line with the channels is missing"))?;
-        if lines.number == 1 {
-            if line.trim() != "RocketLogger CSV File" {
-                return Err(refuse("the file does not start with \"RocketLogger CSV File\""));
-            }
-            continue;
-        }
-        if let Some(text) = &mut comment {
-            if let Some(titles) = line.strip_prefix(',') {
-                let titles: Vec<String> = titles.split(',').map(|title| title.trim().to_owned()).collect();
-                if titles.len() > MAX_COLUMNS {
-                    return Err(refuse("the CSV has more columns than a log can have channels"));
-                }
-                text.trim_end_matches('\n').clone_into(&mut spec.comment);
-                return Ok(CsvHeader { spec, titles });
-            }
-            text.push('\n');
-            text.push_str(&line);
-            continue;
-        }
-        let Some((key, value)) = line.split_once(',') else {
-            return Err(refuse("a header line must contain a comma"));
-        };
-        let value = value.trim();
-        match key.trim() {
-            "File Version" => {
-                spec.version = value
-                    .parse()
-                    .ok()
-                    .filter(|version| Version::of(*version).is_some())
-                    .ok_or_else(|| refuse("the file version must be 1 to 4"))?;
-            }
-            "Block Size" => {
-                spec.block_rows = value.parse().map_err(|_| refuse("the block size must be a number"))?;
-            }
-            "Sample Rate" => {
-                spec.rate = value.parse().map_err(|_| refuse("the sample rate must be a number"))?;
-            }
-            "MAC Address" => {
-                let octets = value.split(':').map(|octet| u8::from_str_radix(octet, 16));
-                let octets: Result<Vec<u8>, _> = octets.collect();
-                spec.mac = octets
-                    .ok()
-                    .and_then(|octets| octets.try_into().ok())
-                    .ok_or_else(|| refuse("the MAC address is invalid"))?;
-            }
-            "Start Time" => {
-                let seconds = date(value, zone).ok_or_else(|| refuse("the start time is invalid"))?;
-                spec.start = seconds
-                    .checked_mul(SECOND)
-                    .ok_or_else(|| refuse("the start time does not fit into 64 bits of nanoseconds"))?;
-            }
-            "Comment" => comment = Some(value.to_owned()),
-            // The counts in the header of the CSV are ignored, because the rows are counted during
-            // the import.
-            _ => {}
-        }
+    if lines.next_in_header()?.trim() != "RocketLogger CSV File" {
+        return Err(lines.refuse("the file does not start with \"RocketLogger CSV File\""));
     }
+    let mut comment = loop {
+        let line = lines.next_in_header()?;
+        let Some((key, value)) = line.split_once(',') else {
+            return Err(lines.refuse("a header line must contain a comma"));
+        };
+        match key.trim() {
+            "Comment" => break value.trim().to_owned(),
+            key => set_field(&mut spec, key, value.trim(), zone).map_err(|why| lines.refuse(why))?,
+        }
+    };
+    let titles: Vec<String> = loop {
+        let line = lines.next_in_header()?;
+        if let Some(titles) = line.strip_prefix(',') {
+            break titles.split(',').map(|title| title.trim().to_owned()).collect();
+        }
+        comment.push('\n');
+        comment.push_str(&line);
+    };
+    if titles.len() > MAX_COLUMNS {
+        return Err(lines.refuse("the CSV has more columns than a log can have channels"));
+    }
+    comment.trim_end_matches('\n').clone_into(&mut spec.comment);
+    Ok(CsvHeader { spec, titles })
+}
+
+/// Sets the field of `spec` that a header line describes. Returns an error as text if the value is
+/// invalid.
+fn set_field(spec: &mut LogSpec, key: &str, value: &str, zone: i32) -> Result<(), &'static str> {
+    match key {
+        "File Version" => {
+            let version = value.parse().ok().filter(|version| Version::of(*version).is_some());
+            spec.version = version.ok_or("the file version must be 1 to 4")?;
+        }
+        "Block Size" => spec.block_rows = value.parse().map_err(|_| "the block size must be a number")?,
+        "Sample Rate" => spec.rate = value.parse().map_err(|_| "the sample rate must be a number")?,
+        "MAC Address" => {
+            let octets = value.split(':').map(|octet| u8::from_str_radix(octet, 16));
+            let octets = octets.collect::<Result<Vec<u8>, _>>().ok();
+            let mac = octets.and_then(|octets| octets.try_into().ok());
+            spec.mac = mac.ok_or("the MAC address is invalid")?;
+        }
+        "Start Time" => {
+            let nanos = date(value, zone).ok_or("the start time is invalid")?.checked_mul(SECOND);
+            spec.start = nanos.ok_or("the start time does not fit into 64 bits of nanoseconds")?;
+        }
+        // The counts in the header of the CSV are ignored, because the rows are counted during the
+        // import.
+        _ => {}
+    }
+    Ok(())
 }
 
 /// Reads the rows of the CSV.

@@ -39,11 +39,11 @@ impl RldReader {
     /// with `row`, these are its stored times. Otherwise, the times are counted at the true rate
     /// from the start of the block that contains `row`.
     fn block_times_at(&self, row: u64) -> Result<BlockTimes, RldError> {
-        let block = self.block_of(row).ok_or_else(|| RldError::refused("no such row"))?;
-        if block.0 == row || !is_plausible(&block.1) {
-            return Ok(block.1);
+        let (first, times) = self.block_of(row).ok_or_else(|| RldError::refused("no such row"))?;
+        if first == row || !is_plausible(&times) {
+            return Ok(times);
         }
-        self.counted(block, row)
+        self.counted((first, times), row)
     }
 
     /// Returns the block times of `row`, counted at the true rate from the block times `times` of
@@ -58,10 +58,10 @@ impl RldReader {
     /// Returns the last valid block times before `row`. If there are none, returns the first valid
     /// block times after `row`. The result includes the number of the block's first row.
     fn valid_times_near(&self, row: u64) -> Option<(u64, BlockTimes)> {
-        let valid = |block: &(u64, &BlockTimes)| is_plausible(block.1);
-        let before = self.block_times().take_while(|block| block.0 < row).filter(valid).last();
-        let near = before.or_else(|| self.block_times().find(valid));
-        near.map(|(row, times)| (row, *times))
+        let is_valid = |(_, times): &(u64, &BlockTimes)| is_plausible(times);
+        let before = self.block_times().take_while(|(first, _)| *first < row).filter(is_valid).last();
+        let nearest = before.or_else(|| self.block_times().find(is_valid));
+        nearest.map(|(first, times)| (first, *times))
     }
 
     /// Returns the header of the log for a new file of `rows` rows. All faults of the header are
@@ -146,25 +146,29 @@ impl RldReader {
         let mut writer = RldWriter::new(out, header)?;
         // Number of bytes to drop from each row. They are the extra word that a bug of the logger
         // wrote (rule D28 of docs/formats/rld.md).
-        let skip = table.layout.row - writer.layout().row;
+        let extra_len = table.layout.row - writer.layout().row;
         let size = writer.layout().block_rows;
-        let mut kept = Vec::new();
-        let mut near = None;
-        let starts = |rows: &Range<u64>| {
+        let step = usize::try_from(size).unwrap_or(usize::MAX).max(1);
+        let blocks = |rows: &Range<u64>| {
             let end = rows.end;
-            let step = usize::try_from(size).unwrap_or(usize::MAX).max(1);
-            rows.clone().step_by(step).map(move |from| (from, end))
+            rows.clone().step_by(step).map(move |from| from..end.min(from.saturating_add(size)))
         };
-        for (from, end) in ranges.iter().flat_map(starts) {
-            let to = end.min(from.saturating_add(size));
+        let mut kept = Vec::new();
+        // The last block with valid times.
+        let mut valid_block = None;
+        for Range { start: from, end: to } in ranges.iter().flat_map(blocks) {
             let mut times = self.block_times_at(from)?;
             if !is_plausible(&times) {
-                near = near.or_else(|| self.valid_times_near(from));
+                valid_block = valid_block.or_else(|| self.valid_times_near(from));
                 // Invalid block times must not be copied, because a reader would take them for
                 // missing bytes.
-                times = near.map_or(Ok(times), |near| self.counted(near, from))?;
+                if let Some(block) = valid_block {
+                    times = self.counted(block, from)?;
+                }
             }
-            near = is_plausible(&times).then_some((from, times)).or(near);
+            if is_plausible(&times) {
+                valid_block = Some((from, times));
+            }
             let shift = shifts.iter().rfind(|shift| shift.row <= from).map_or(0, |shift| shift.nanos);
             if shift != 0 {
                 times = BlockTimes::new(times.realtime(), times.monotonic() + shift)
@@ -172,16 +176,18 @@ impl RldReader {
             }
             writer.start_block(&times, to - from)?;
             for (_, bytes) in self.runs(from..to, 4096) {
-                if skip == 0 {
+                if extra_len == 0 {
                     writer.rows(bytes)?;
                     continue;
                 }
                 kept.clear();
-                bytes.chunks_exact(table.layout.row).for_each(|row| kept.extend_from_slice(&row[skip..]));
+                let rows = bytes.chunks_exact(table.layout.row);
+                rows.for_each(|row| kept.extend_from_slice(&row[extra_len..]));
                 writer.rows(&kept)?;
             }
         }
-        Ok(writer.finish()?.1)
+        let (_, written) = writer.finish()?;
+        Ok(written)
     }
 
     /// Returns the number of rows whose UTC time is wrong in a new file. If the clock was set at a
@@ -273,29 +279,25 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
             _ => ranges.insert(0, row..row + 1),
         }
     }
-    let rows = match &ranges[..] {
-        [] => 0..0,
-        [rows] => {
-            let first = log.slice_start(rows);
-            if first < rows.start {
-                let text = format!(
-                    "the slice has {} more at its start, because blocks are kept whole if a gap follows",
-                    count(rows.start - first, "row")
-                );
-                details.push(Detail::new("rows_more", text, Value::UInt(rows.start - first, 64)));
-                first..rows.end
-            } else {
-                rows.clone()
-            }
-        }
-        ranges => {
-            let why = format!(
-                "the time range contains {} separate ranges of rows, because the clock was set",
-                ranges.len()
+    if ranges.len() > 1 {
+        let why = format!(
+            "the time range contains {} separate ranges of rows, because the clock was set",
+            ranges.len()
+        );
+        return Err(RldError::not_writable(why));
+    }
+    let mut rows = 0..0;
+    if let Some(selected) = ranges.pop() {
+        rows = log.slice_start(&selected)..selected.end;
+        let more = selected.start - rows.start;
+        if more > 0 {
+            let text = format!(
+                "the slice has {} more at its start, because blocks are kept whole if a gap follows",
+                count(more, "row")
             );
-            return Err(RldError::not_writable(why));
+            details.push(Detail::new("rows_more", text, Value::UInt(more, 64)));
         }
-    };
+    }
     let early = log.rows_before_step(&rows);
     if early > 0 {
         let text = format!(

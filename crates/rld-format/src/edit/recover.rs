@@ -11,7 +11,6 @@ use rovelog_core::{Detail, LogReader as _, Recovery, Severity, Value};
 use super::ambient_left_out;
 use crate::diagnostics as rules;
 use crate::error::RldError;
-use crate::layout::Layout;
 use crate::reader::RldReader;
 
 /// Writes every intact row of `log` to a single file, even if the log consists of several files.
@@ -37,9 +36,11 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
         let copied = Recovery::copied(log.rows(), &log.parts[0].bytes, out)?;
         return Ok(Recovery { left_out: ambient.into_iter().collect(), ..copied });
     }
-    let whole = all_rows(log)?;
     let damaged = log;
-    let log = whole.as_ref().unwrap_or(log);
+    // Open the log again if the headers do not count all rows, so that all rows are read.
+    let is_behind = log.parts.iter().any(|part| part.left_out > 0);
+    let reopened = if is_behind { Some(log.reopened_whole()?) } else { None };
+    let log = reopened.as_ref().unwrap_or(log);
     let rows = log.split_for_one_file(0..log.rows());
     let size: u64 = log.parts.iter().map(|part| part.bytes.len() as u64).sum();
     let lost = lost(log);
@@ -58,7 +59,11 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
         details.push(Detail::new("repaired", text, Value::List(repaired)));
     }
     let missing = |log: &RldReader| log.info().lost.missing_records;
-    let left_out_bytes = log.table.as_ref().map_or(0, |table| short_bytes(&rows.short, &table.layout));
+    let size_of_rows = |rows: &Range<u64>| {
+        let bytes = log.table.as_ref().map(|table| table.layout.body(rows.end - rows.start));
+        bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0)
+    };
+    let left_out_bytes: u64 = rows.short.iter().map(size_of_rows).sum();
     Ok(Recovery {
         records: log.rows() - rows.short_rows(),
         kept_bytes: size - ranges::total_len(&lost) - left_out_bytes,
@@ -69,19 +74,6 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
         details,
         ..Recovery::default()
     })
-}
-
-/// Returns the total size in bytes of blocks that contain these ranges of rows.
-fn short_bytes(blocks: &[Range<u64>], layout: &Layout) -> u64 {
-    let bytes = |rows: &Range<u64>| u64::try_from(layout.body(rows.end - rows.start)).unwrap_or_default();
-    blocks.iter().map(bytes).sum()
-}
-
-/// Opens the log again, and also reads rows that the headers do not count. Returns `None` if the
-/// headers count all rows.
-fn all_rows(log: &RldReader) -> Result<Option<RldReader>, RldError> {
-    let is_behind = log.parts.iter().any(|part| part.left_out > 0);
-    is_behind.then(|| log.reopened_whole()).transpose()
 }
 
 /// Returns the byte ranges of a log that are not part of a header, block times or rows.

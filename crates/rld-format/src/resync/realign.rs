@@ -93,11 +93,19 @@ pub(super) struct IntactRows {
 }
 
 /// Usual changes of values between two rows.
+#[derive(Default)]
 struct Usual {
-    /// For each word, the bits that may be set, and the usual number of bits that change.
-    words: Vec<(u32, u32)>,
+    words: Vec<UsualWord>,
     /// For each analog value, the usual number of bits of the change.
     changes: Vec<u32>,
+}
+
+/// Usual changes of a word of bits.
+struct UsualWord {
+    /// Bits that may be set.
+    mask: u32,
+    /// Usual number of bits that change.
+    changed: u32,
 }
 
 impl Usual {
@@ -110,8 +118,8 @@ impl Usual {
         };
         let is_clean = groups.iter().any(|group| blocks.is_clean(group));
         let words = (0..blocks.layout.words).map(|index| {
-            let changed = of_pairs(&|before, row| (word(before, index) ^ word(row, index)).count_ones());
-            (if is_clean { blocks.bits(index) } else { u32::MAX }, changed + 2)
+            let changed = of_pairs(&|before, row| (word(before, index) ^ word(row, index)).count_ones()) + 2;
+            UsualWord { mask: if is_clean { blocks.bits(index) } else { u32::MAX }, changed }
         });
         let changes =
             blocks.layout.slots.iter().map(|slot| of_pairs(&|before, row| change(before, row, *slot)) + 2);
@@ -120,16 +128,13 @@ impl Usual {
 
     /// Returns the number of bits by which the change between two rows is larger than usual.
     fn jump(&self, layout: &Layout, before: &[u8], row: &[u8]) -> u32 {
-        let words = self.words.iter().enumerate().map(|(index, (own, usual))| {
-            let here = word(row, index);
-            let changed = (word(before, index) ^ here).count_ones().saturating_sub(*usual);
-            if here & !own == 0 { changed } else { MAX_JUMP }
+        let words = self.words.iter().enumerate().map(|(index, usual)| {
+            let bits = word(row, index);
+            let changed = (word(before, index) ^ bits).count_ones();
+            if bits & !usual.mask == 0 { changed.saturating_sub(usual.changed) } else { MAX_JUMP }
         });
-        let values = layout
-            .slots
-            .iter()
-            .zip(&self.changes)
-            .map(|(slot, usual)| change(before, row, *slot).saturating_sub(*usual));
+        let values = layout.slots.iter().zip(&self.changes);
+        let values = values.map(|(slot, usual)| change(before, row, *slot).saturating_sub(*usual));
         words.chain(values).sum::<u32>().min(MAX_JUMP)
     }
 }
@@ -188,7 +193,7 @@ pub(super) fn intact_rows(blocks: &DamagedBlocks<'_>, is_known: bool) -> Option<
     }
     let cells = blocks.rows.saturating_mul(shifts.len());
     let mut search = Search {
-        usual: Usual { words: Vec::new(), changes: Vec::new() },
+        usual: Usual::default(),
         before: Vec::new(),
         behind: Vec::new(),
         switch_edges: Vec::new(),
@@ -258,9 +263,11 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the cost of the change from one row to another, both given as row and shift.
-    fn jump(&self, from: (usize, usize), to: (usize, usize)) -> u32 {
-        let rows = self.row(from.0, from.1).zip(self.row(to.0, to.1));
-        rows.map_or(IMPOSSIBLE, |(before, row)| self.usual.jump(self.blocks.layout, before, row))
+    fn jump(&self, (before, before_shift): (usize, usize), (row, shift): (usize, usize)) -> u32 {
+        match (self.row(before, before_shift), self.row(row, shift)) {
+            (Some(before), Some(row)) => self.usual.jump(self.blocks.layout, before, row),
+            _ => IMPOSSIBLE,
+        }
     }
 
     /// Returns the number of rows that may be damaged where a path changes its shift.

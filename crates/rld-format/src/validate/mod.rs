@@ -255,17 +255,14 @@ impl Validated {
             |rule: &'static Rule, range: Range<u64>, text: String| extent.notes.push((rule, range, text));
         let layout = match &self.layout {
             Ok(layout) if layout.block_rows > 0 && layout.row > 0 => layout,
+            _ if header_end >= len => return extent,
             Ok(_) => {
-                if header_end < len {
-                    let text = "the header states no blocks, so the bytes after it are not read";
-                    note(&rules::TRAILING_BYTES, header_end..len, text.to_owned());
-                }
+                let text = "the header states no blocks, so the bytes after it are not read";
+                note(&rules::TRAILING_BYTES, header_end..len, text.to_owned());
                 return extent;
             }
             Err(why) => {
-                if header_end < len {
-                    note(&rules::NO_LAYOUT, header_end..len, why.clone());
-                }
+                note(&rules::NO_LAYOUT, header_end..len, why.clone());
                 return extent;
             }
         };

@@ -40,13 +40,13 @@ type Sink<'a> = dyn FnMut(Part<'_>) -> Result<(), BagError> + 'a;
 type Each<'a> = dyn Fn(&mut Sink<'_>) -> Result<(), BagError> + 'a;
 
 /// Totals of a V2.0 bag that was written.
-struct Written {
+pub(super) struct Written {
     /// Number of messages in the new bag.
     records: u64,
     /// Number of topics that have messages in the new bag.
     topics: usize,
     /// Size in bytes of the new bag.
-    bytes: u64,
+    pub(super) bytes: u64,
     /// Number of records that were not copied, because they are too large for a chunk.
     too_large: u64,
 }
@@ -223,13 +223,8 @@ impl BagReader {
         self.is_as_recorded("#ROSBAG V2.0", &wrong)
     }
 
-    /// Writes all messages of the bag to a V2.0 bag with an index. Returns the size of the new bag
-    /// in bytes.
-    pub(super) fn reindex_chunked(&self, out: &mut dyn Write) -> Result<u64, BagError> {
-        Ok(self.rechunked(out)?.bytes)
-    }
-
-    fn rechunked(&self, out: &mut dyn Write) -> Result<Written, BagError> {
+    /// Writes all messages of the bag to a V2.0 bag with an index.
+    pub(super) fn reindex_chunked(&self, out: &mut dyn Write) -> Result<Written, BagError> {
         write(&[self], &|_| true, out, &|sink| copy(self, &Select::all(), sink))
     }
 
@@ -298,7 +293,7 @@ pub(super) fn recover(
     lost: Vec<Range<u64>>,
     out: &mut dyn Write,
 ) -> Result<Recovery, BagError> {
-    let written = bag.rechunked(out)?;
+    let written = bag.reindex_chunked(out)?;
     let size = bag.bytes.len() as u64;
     // The new chunks get new checksums, so the report lists the original chunks whose checksum was
     // wrong.

@@ -86,8 +86,8 @@ impl<'a> Output<'a> {
             Some(Header::Definition(Definition { topic, ty, md5, .. })) => {
                 // The definition of a topic with messages is not copied here, because it is written
                 // before the first message of the topic.
-                let known = bag.scanner.tables.find_connection(topic, ty, md5);
-                if known.is_some_and(|connection| connection.stats.count == 0)
+                if let Some(number) = bag.scanner.tables.number(topic, ty, md5)
+                    && bag.connections()[number as usize].stats.count == 0
                     && self.defined.insert(ConnectionName::new(topic, ty, md5))
                 {
                     self.copy(source, range);

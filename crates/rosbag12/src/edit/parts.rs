@@ -11,6 +11,7 @@ use super::output::Output;
 use super::{chunked, clock_detail, latched_detail};
 use crate::error::BagError;
 use crate::index::RecordRef;
+use crate::message::MessageRef;
 use crate::reader::BagReader;
 use crate::tables::Connection;
 use crate::version::Version;
@@ -62,20 +63,20 @@ fn before_window(bag: &BagReader, select: &Select) -> (HashSet<u64>, u64) {
     let mut of_topics: HashMap<u32, (i64, u64)> = HashMap::new();
     let mut of_publishers: HashMap<(u32, Option<String>), (i64, u64)> = HashMap::new();
     bag.full_cursor().messages(u64::MAX, |message| {
-        let (connection, at) = (message.connection, message.at);
-        let place = (message.time(), at);
-        if place.0 >= start {
+        let MessageRef { connection, at, .. } = message;
+        let position = (message.time(), at);
+        if message.time() >= start {
             return;
         }
         if wanted[connection as usize] {
-            let last = of_topics.entry(connection).or_insert(place);
-            *last = place.max(*last);
+            let last = of_topics.entry(connection).or_insert(position);
+            *last = position.max(*last);
         }
         if may_latch[connection as usize]
             && let Some(publisher) = bag.publisher_at(at).filter(|publisher| publisher.latching)
         {
-            let last = of_publishers.entry((connection, publisher.callerid)).or_insert(place);
-            *last = place.max(*last);
+            let last = of_publishers.entry((connection, publisher.callerid)).or_insert(position);
+            *last = position.max(*last);
         }
     });
     let mut before: HashSet<u64> = of_topics.into_values().map(|(_, at)| at).collect();
@@ -125,12 +126,8 @@ pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> R
         output.message(source, &logs[source].message_at(offset)?);
     }
     output.rest();
-    let unknown: u64 = logs
-        .iter()
-        .map(|log| {
-            (0..=255u8).filter(|op| !Header::OPS.contains(op)).map(|op| log.records_of(op)).sum::<u64>()
-        })
-        .sum();
+    let ops = (0..=255u8).filter(|op| !Header::OPS.contains(op));
+    let unknown: u64 = ops.flat_map(|op| logs.iter().map(move |log| log.records_of(op))).sum();
     let (records, topics) = (output.records, output.topics());
     let bytes = output.write(out)?;
     let left_out = (unknown > 0).then(|| format!("{} of an unknown kind", count(unknown, "record")));

@@ -192,7 +192,7 @@ impl BagReader {
     /// Returns an error if the output returns an error.
     pub fn reindex(&self, out: &mut dyn Write) -> Result<u64, BagError> {
         if self.version() == Version::V2_0 {
-            return self.reindex_chunked(out);
+            return Ok(self.reindex_chunked(out)?.bytes);
         }
         self.rewritten().write(out)
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
+use rovelog_core::internal::index::Span;
 use rovelog_core::internal::scan::{Scan as _, Window};
 use rovelog_core::internal::usage::UsageTally;
 use rovelog_core::{LogReader as _, Payload, Record, Select, Timestamp, Topic, TopicId};
@@ -51,11 +52,6 @@ impl LoadedChunk {
             Some(block) => &block[..self.result.len],
             None => &file[..self.result.len],
         }
-    }
-
-    /// Returns the size in bytes of the buffer. A chunk that is stored uncompressed has no buffer.
-    pub(super) fn held_bytes(&self) -> usize {
-        self.block.as_ref().map_or(0, |block| block.len())
     }
 
     /// Copies the records of `messages` into a new buffer, and changes the offsets in `messages` to
@@ -170,15 +166,9 @@ impl ChunkScan {
             }
             redeclared.get(&conn).copied().or_else(|| content.origin_at(loaded.number, conn))
         };
+        self.begin(chunk, reader.topics().len());
         let Self { template, seqs, used_seqs, unknown_records, has_mismatch } = self;
-        unknown_records.clear();
-        seqs.resize(reader.topics().len(), 0);
-        for messages in &chunk.messages.by_connection {
-            seqs[messages.connection as usize] = messages.before;
-            used_seqs.push(messages.connection);
-        }
-        let mut count = 0;
-        let mut span = (i64::MAX, i64::MIN);
+        let (mut count, mut span) = (0, Span::default());
         let mut is_as_indexed = loaded.result.status == DataStatus::Intact;
         let data = loaded.data(reader);
         let hints = Hints::new(&chunk.index.ranges, &reader.bytes, chunk.extent.declared_len());
@@ -209,8 +199,7 @@ impl ChunkScan {
             (message.origin, message.connection, message.seq) = (origin, connection, *seq);
             *seq += 1;
             count += 1;
-            let time = message.time();
-            span = (span.0.min(time), span.1.max(time));
+            span.add(message.time());
             sink(message);
             true
         };
@@ -225,15 +214,13 @@ impl ChunkScan {
                     // A scan at opening has added all connection records. A record can be unknown
                     // only if the bag was opened by its index.
                     let key = ConnectionKey::new(chunk.section, &record);
-                    match content.ids.by_record.get(&key) {
-                        Some(origin) if origin_of(&redeclared, record.conn) != Some(*origin) => {
-                            redeclared.insert(record.conn, *origin);
-                            // The index alone does not show that an id is redeclared, so the
-                            // message counts of the index may be wrong.
-                            is_as_indexed &= !content.is_by_index;
-                        }
-                        Some(_) => {}
-                        None => is_as_indexed = false,
+                    let origin = content.ids.by_record.get(&key).copied();
+                    is_as_indexed &= origin.is_some();
+                    if let Some(origin) = origin.filter(|_| origin_of(&redeclared, record.conn) != origin) {
+                        redeclared.insert(record.conn, origin);
+                        // The index alone does not show that an id is redeclared, so the message
+                        // counts of the index may be wrong.
+                        is_as_indexed &= !content.is_by_index;
                     }
                 }
                 Some(ChunkItem::Other { at, end, .. }) => unknown_records.push(at..end),
@@ -251,16 +238,26 @@ impl ChunkScan {
             seqs[connection as usize] = 0;
         }
     }
+
+    /// Sets the sequence numbers at the start of a chunk. The bag has `topic_count` topics.
+    fn begin(&mut self, chunk: &Chunk, topic_count: usize) {
+        self.unknown_records.clear();
+        self.seqs.resize(topic_count, 0);
+        for messages in &chunk.messages.by_connection {
+            self.seqs[messages.connection as usize] = messages.before;
+            self.used_seqs.push(messages.connection);
+        }
+    }
 }
 
 impl ChunkMessages {
     /// Compares the number of messages and their time span in the index with those that a scan of the
     /// chunk has found. `seqs` contains the next sequence number of each connection after the chunk.
-    fn agree_with(&self, count: u64, span: (i64, i64), seqs: &[u64]) -> bool {
+    fn agree_with(&self, count: u64, span: Span, seqs: &[u64]) -> bool {
         let is_counted =
             |counted: &MessageCount| seqs[counted.connection as usize] == counted.before + counted.count;
         self.by_connection.iter().all(is_counted)
-            && self.span.is_none_or(|known| known == span)
+            && (self.count == 0 || span == self.span)
             && count == self.count
     }
 }
@@ -279,7 +276,8 @@ impl BagReader {
         let is_wanted = |chunk: &Chunk| {
             select.keeps_block(chunk.extent.at)
                 && chunk.has_any(wanted)
-                && chunk.messages.span.is_some_and(|(first, last)| select.keeps_span(first, last))
+                && chunk.messages.count > 0
+                && select.keeps_span(chunk.messages.span.first, chunk.messages.span.last)
         };
         (0..chunks.len()).filter(|number| is_wanted(&chunks[*number])).collect()
     }

@@ -8,7 +8,7 @@ use rovelog_core::internal::layout::Fit;
 use rovelog_core::internal::text::escape_bytes;
 use rovelog_core::internal::wire::U32Le;
 
-use super::content::{Chunk, ConnectionKey, ConnectionRecord, OriginRecord};
+use super::content::{Chunk, ConnectionKey, ConnectionRecord, OriginRecord, ScopedConn};
 use super::records::{ChunkItem, ChunkRecords};
 use super::scan::{ChunkExtent, LengthSource};
 use super::template::Template;
@@ -25,6 +25,7 @@ impl Scanner {
     pub(super) fn origin(&mut self, record: &ConnectionRecord<'_>, at: u64) -> Option<u32> {
         let (content, ConnectionRecord { conn, topic, data, head }) = (&mut self.content, *record);
         let section = content.position.section;
+        let id = ScopedConn { section, conn };
         let key = ConnectionKey::new(section, record);
         let other_fields = || {
             let head = RecordHead::read(head)?;
@@ -48,10 +49,10 @@ impl Scanner {
         if let Some(text) = stated.message_definition {
             self.tables.definitions.records.add(topic, ty, md5, text, at);
         }
-        if let Some(other) = content.ids.declared.get(&(section, conn))
-            && let Some(other) = &content.origins[*other as usize].record
+        if let Some(declared) = content.ids.declared.get(&id)
+            && let Some(declared) = &content.origins[*declared as usize].record
         {
-            let (topic, before) = (escape_bytes(topic), escape_bytes(&other.topic));
+            let (topic, before) = (escape_bytes(topic), escape_bytes(&declared.topic));
             self.diagnostics.push(&rules::CONNECTION_CONFLICT, at..at + 1, || {
                 format!(
                     "connection id {conn} of {topic} was used before for {before} with different data; \
@@ -64,7 +65,7 @@ impl Scanner {
         let other_fields = other_fields().unwrap_or_default();
         let record = OriginRecord { topic, data, other_fields, at, is_consistent };
         let origin = content.add_origin(conn, connection, publisher, Some(record))?;
-        content.ids.declared.entry((section, conn)).or_insert(origin);
+        content.ids.declared.entry(id).or_insert(origin);
         content.ids.by_record.insert(key, origin);
         Some(origin)
     }
@@ -80,7 +81,7 @@ impl Scanner {
     fn find_original(&mut self, record: &ConnectionRecord<'_>, at: u64) -> Option<u32> {
         let (content, ConnectionRecord { conn, topic, data, .. }) = (&mut self.content, *record);
         let section = content.position.section;
-        let number = *content.ids.declared.get(&(section, conn))?;
+        let number = *content.ids.declared.get(&ScopedConn { section, conn })?;
         let known = content.origins[number as usize].record.as_ref()?;
         let key = ConnectionKey::new(section, record);
         // If topic and data both differ, the record declares another connection. If both are equal,
@@ -141,8 +142,8 @@ impl Scanner {
             *first = at.min(*first);
         }
         for (connection, first) in first {
-            if let Some((at, _)) = &mut self.tables.connections[connection as usize].unusable {
-                *at = first.min(*at);
+            if let Some(unusable) = &mut self.tables.connections[connection as usize].unusable {
+                unusable.at = first.min(unusable.at);
             }
         }
     }
@@ -182,7 +183,7 @@ impl Scanner {
         } else {
             // A connection record for this id may still follow in a later chunk. The bag is scanned
             // again in this case.
-            content.ids.undeclared.push((section, id));
+            content.ids.undeclared.push(ScopedConn { section, conn: id });
             let connection = self.tables.connection(format!("conn {id}").as_bytes(), b"", b"*")?;
             let origin = content.add_origin(id, connection, Publisher::default(), None)?;
             content.ids.first[section as usize].set(id, origin);
@@ -194,8 +195,8 @@ impl Scanner {
 
     /// Adds a chunk, which becomes the current chunk of the scan.
     pub(super) fn begin_chunk(&mut self, extent: ChunkExtent) {
-        let content = &mut self.content;
-        content.chunks.push(Chunk::new(extent, content.position.section));
+        let section = self.content.position.section;
+        self.content.chunks.push(Chunk { extent, section, ..Chunk::default() });
     }
 
     /// Counts a message of the current chunk, and sets the origin, connection and sequence number
@@ -228,7 +229,7 @@ impl Scanner {
         self.order.add(time);
         let position = &mut self.content.position;
         position.tallies.add(origin, sec, nsec, at);
-        position.span = Some(position.span.map_or((time, time), |(min, max)| (min.min(time), max.max(time))));
+        position.span.add(time);
         let fit = fit(connection, payload);
         // Payloads are checked while scanning, so that damaged payloads are reported even if no
         // caller decodes the messages.
@@ -303,7 +304,7 @@ impl Scanner {
         }
         let chunk = &mut content.chunks[position.chunk];
         chunk.decompressed_len = len as u64;
-        chunk.messages.span = position.span.take();
+        chunk.messages.span = std::mem::take(&mut position.span);
         chunk.messages.tallies = tallies.into_iter().collect();
         chunk.messages.set_counts(counts, &self.tables.connections);
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use rovelog_core::internal::index::Span;
 use rovelog_core::internal::text::count;
 use rovelog_core::{Detail, Value};
 
@@ -74,7 +75,7 @@ const NOT_READ: &str = "not read";
 ///
 /// Several origins share one [`Connection`](crate::Connection) if they agree in topic, type and md5
 /// sum, for example when several nodes publish the same topic.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Origin {
     /// Index of the section, that is, of the bag within the file.
     pub(crate) section: u32,
@@ -222,7 +223,7 @@ pub(crate) struct ChunkMessages {
     /// Number of messages.
     pub(crate) count: u64,
     /// Lowest and highest message time in nanoseconds.
-    pub(crate) span: Option<(i64, i64)>,
+    pub(crate) span: Span,
     /// For each connection with messages in the chunk, the numbers of messages, sorted by
     /// connection.
     pub(crate) by_connection: Vec<MessageCount>,
@@ -232,6 +233,11 @@ pub(crate) struct ChunkMessages {
 }
 
 impl ChunkMessages {
+    /// Returns whether any message in the chunk is earlier than `time`.
+    pub(super) fn start_before(&self, time: i64) -> bool {
+        self.count > 0 && self.span.first < time
+    }
+
     /// Sets the numbers of messages by connection. The messages must have been added to the
     /// statistics of `connections` before.
     pub(super) fn set_counts(&mut self, counts: BTreeMap<u32, u64>, connections: &[Connection]) {
@@ -270,10 +276,6 @@ pub(crate) struct ChunkIndex {
 }
 
 impl Chunk {
-    pub(crate) fn new(extent: ChunkExtent, section: u32) -> Self {
-        Self { extent, section, ..Self::default() }
-    }
-
     /// Returns the state of the chunk as text, for `info` and for the report of a recovery.
     pub(crate) fn state(&self) -> &'static str {
         let extent = &self.extent;
@@ -314,7 +316,7 @@ pub(crate) struct Info {
     /// Index of the section, that is, of the bag within the file.
     pub(crate) section: u32,
     /// Lowest and highest message time in the chunk, in nanoseconds.
-    pub(crate) span: (i64, i64),
+    pub(crate) span: Span,
     /// For each connection id with messages in the chunk, the number of messages. Sorted by id.
     pub(crate) counts: Vec<(u32, u64)>,
 }
@@ -328,6 +330,25 @@ pub(crate) struct Header {
     pub(crate) chunk_count: u32,
 }
 
+/// Connection id together with its section. A file that consists of several bags may use the same
+/// number for a different connection in each bag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ScopedConn {
+    /// Index of the section, that is, of the bag within the file.
+    pub(crate) section: u32,
+    /// Connection id within the section.
+    pub(crate) conn: u32,
+}
+
+/// A new origin (connection record) of a connection id that a chunk declares again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OriginChange {
+    /// Index of the chunk at whose start the id has the new origin.
+    from_chunk: usize,
+    /// New origin, that is, the index of a distinct connection record.
+    origin: u32,
+}
+
 /// Connection ids and their origins. An origin is a distinct connection record. A connection id is
 /// unique only within its section, that is, within one bag of the file.
 #[derive(Debug, Default)]
@@ -339,21 +360,20 @@ pub(crate) struct IdTable {
     /// Origin of each connection id at the current offset of the scan. An origin is a distinct
     /// connection record.
     pub(crate) current: OriginIds,
-    /// By section and connection id, the chunks at whose start the id has a new origin (connection
-    /// record). The chunks are in ascending order.
+    /// By connection id, the chunks at whose start the id has a new origin (connection record). The
+    /// chunks are in ascending order.
     ///
-    /// Example: chunk 3 declares id 0 again, with origin 5. Then `(section, 0)` maps to `[(4, 5)]`,
+    /// Example: chunk 3 declares id 0 again, with origin 5. The change then starts at chunk 4,
     /// because messages in chunk 3 before the new record still have the old origin.
-    pub(crate) changes: HashMap<(u32, u32), Vec<(usize, u32)>>,
-    /// By section and connection id, the first origin (connection record) that was declared for the
-    /// id.
-    pub(crate) declared: HashMap<(u32, u32), u32>,
+    pub(crate) changes: HashMap<ScopedConn, Vec<OriginChange>>,
+    /// By connection id, the first origin (connection record) that was declared for the id.
+    pub(crate) declared: HashMap<ScopedConn, u32>,
     /// By content of a connection record, the index of its origin.
     pub(crate) by_record: HashMap<ConnectionKey, u32>,
-    /// Section and connection id of each connection record in an index section.
-    pub(crate) indexed: BTreeSet<(u32, u32)>,
-    /// Section and connection id of messages that came before any connection record with this id.
-    pub(crate) undeclared: Vec<(u32, u32)>,
+    /// Connection ids of the connection records in index sections.
+    pub(crate) indexed: BTreeSet<ScopedConn>,
+    /// Connection ids of messages that came before any connection record with this id.
+    pub(crate) undeclared: Vec<ScopedConn>,
 }
 
 /// Current position of a scan, and counts and checksums for the current chunk.
@@ -367,7 +387,7 @@ pub(crate) struct Position {
     /// comparison with the index data.
     pub(crate) tallies: Tallies,
     /// Lowest and highest message time in the current chunk.
-    pub(crate) span: Option<(i64, i64)>,
+    pub(crate) span: Span,
 }
 
 /// Content of a V2.0 bag. Bags of other versions leave this struct empty.
@@ -405,32 +425,31 @@ impl Content {
                 format!("by {encryptor} for {user}; decrypt it with the key of this user: rosbag decrypt");
             details.push(Detail::new("encryption", text, Value::Text(encryptor.clone())));
         }
-        let mut kinds: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
+        // Numbers of chunks, of stored bytes and of decompressed bytes, by compression.
+        let mut totals: BTreeMap<&str, [u64; 3]> = BTreeMap::new();
         for chunk in &self.chunks {
             let known = chunk.extent.compression.map_or("unknown", Compression::name);
             let name = if chunk.is_unread { NOT_READ } else { known };
-            let kind = kinds.entry(name).or_default();
-            kind.0 += 1;
-            kind.1 += chunk.extent.end - chunk.extent.data_at;
-            kind.2 += chunk.decompressed_len;
+            let [chunks, packed, unpacked] = totals.entry(name).or_default();
+            *chunks += 1;
+            *packed += chunk.extent.end - chunk.extent.data_at;
+            *unpacked += chunk.decompressed_len;
         }
-        let text: Vec<_> = kinds
-            .iter()
-            .map(|(name, (chunks, packed, unpacked))| match *name {
-                "none" => format!("{}, uncompressed", count(*chunks, "chunk")),
-                NOT_READ => format!("{}, not read", count(*chunks, "chunk")),
-                name => format!("{}, {name}: {packed} bytes hold {unpacked}", count(*chunks, "chunk")),
-            })
-            .collect();
+        let text = |(name, [chunks, packed, unpacked]): (&&str, &[u64; 3])| match *name {
+            "none" => format!("{}, uncompressed", count(*chunks, "chunk")),
+            NOT_READ => format!("{}, not read", count(*chunks, "chunk")),
+            name => format!("{}, {name}: {packed} bytes hold {unpacked}", count(*chunks, "chunk")),
+        };
+        let text: Vec<_> = totals.iter().map(text).collect();
         let mut states: BTreeMap<&str, u64> = BTreeMap::new();
         for chunk in &self.chunks {
             *states.entry(chunk.state()).or_default() += 1;
         }
         let value = Value::record([
             ("count", Value::count(self.chunks.len() as u64)),
-            ("compression", Value::record(kinds.iter().map(|(name, kind)| (*name, Value::count(kind.0))))),
-            ("packed", Value::count(kinds.values().map(|kind| kind.1).sum())),
-            ("unpacked", Value::count(kinds.values().map(|kind| kind.2).sum())),
+            ("compression", Value::record(totals.iter().map(|(name, [n, ..])| (*name, Value::count(*n))))),
+            ("packed", Value::count(totals.values().map(|[_, packed, _]| packed).sum())),
+            ("unpacked", Value::count(totals.values().map(|[.., unpacked]| unpacked).sum())),
             ("states", Value::record(states.into_iter().map(|(name, n)| (name, Value::count(n))))),
         ]);
         if !self.chunks.is_empty() {
@@ -475,9 +494,7 @@ impl Content {
             return None;
         }
         let section = self.position.section;
-        let (count, index_count, index_differs) = (0, 0, false);
-        let origin = Origin { section, id, connection, publisher, record, count, index_count, index_differs };
-        self.origins.push(origin);
+        self.origins.push(Origin { section, id, connection, publisher, record, ..Origin::default() });
         Some(number)
     }
 
@@ -493,38 +510,54 @@ impl Content {
 
     /// Returns the lowest and highest message time of the chunks that were not fetched, according
     /// to their chunk infos.
-    pub(crate) fn unread_span(&self) -> Option<(i64, i64)> {
-        let spans =
-            self.chunks.iter().filter(|chunk| chunk.is_unread).filter_map(|chunk| chunk.messages.span);
-        spans.reduce(|span, other| (span.0.min(other.0), span.1.max(other.1)))
+    pub(crate) fn unread_span(&self) -> Option<Span> {
+        let unread = self.chunks.iter().filter(|chunk| chunk.is_unread && chunk.messages.count > 0);
+        unread.map(|chunk| chunk.messages.span).reduce(Span::joined)
     }
 
     /// Returns the origin (connection record) that a connection id refers to at the start of a
     /// chunk.
     #[inline(never)]
     pub(crate) fn origin_at(&self, chunk: usize, conn: u32) -> Option<u32> {
-        let section = self.chunks[chunk].section;
-        self.changed(chunk, (section, conn)).or_else(|| self.ids.first[section as usize].get(conn))
-    }
-
-    fn changed(&self, chunk: usize, id: (u32, u32)) -> Option<u32> {
-        let changes = self.ids.changes.get(&id)?;
-        let behind = changes.partition_point(|(from, _)| *from <= chunk);
-        Some(changes[behind.checked_sub(1)?].1)
+        self.ids.origin_at(chunk, ScopedConn { section: self.chunks[chunk].section, conn })
     }
 
     /// Records that a connection id has a new origin (connection record) from the next chunk on.
     pub(crate) fn change(&mut self, conn: u32, origin: u32) {
-        let (id, from) = ((self.position.section, conn), self.position.chunk + 1);
-        let first = self.ids.first[id.0 as usize].get(conn);
+        let id = ScopedConn { section: self.position.section, conn };
+        let from_chunk = self.position.chunk + 1;
         // The id already has this origin at the start of the next chunk.
-        if self.changed(from, id).or(first) == Some(origin) {
+        if self.ids.origin_at(from_chunk, id) == Some(origin) {
             return;
         }
         let changes = self.ids.changes.entry(id).or_default();
         match changes.last_mut() {
-            Some(last) if last.0 == from => last.1 = origin,
-            _ => changes.push((from, origin)),
+            Some(last) if last.from_chunk == from_chunk => last.origin = origin,
+            _ => changes.push(OriginChange { from_chunk, origin }),
+        }
+    }
+
+    /// Returns the connection records that came after the first message with their connection id,
+    /// for example because a recorder repeats the connection records only in later chunks.
+    pub(super) fn late_connections(&self) -> impl Iterator<Item = ConnectionKey> {
+        self.ids.undeclared.iter().filter_map(|id| {
+            let origin = &self.origins[*self.ids.declared.get(id)? as usize];
+            let OriginRecord { topic, data, .. } = origin.record.as_ref()?;
+            let record = ConnectionRecord { conn: id.conn, topic, data, head: &[] };
+            Some(ConnectionKey::new(id.section, &record))
+        })
+    }
+}
+
+impl IdTable {
+    /// Returns the origin (connection record) that a connection id refers to at the start of a
+    /// chunk.
+    fn origin_at(&self, chunk: usize, id: ScopedConn) -> Option<u32> {
+        let changes = self.changes.get(&id).map_or(&[][..], Vec::as_slice);
+        let change_count = changes.partition_point(|change| change.from_chunk <= chunk);
+        match changes[..change_count].last() {
+            Some(change) => Some(change.origin),
+            None => self.first[id.section as usize].get(id.conn),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use rovelog_core::internal::index::Span;
 use rovelog_core::internal::scan::{Scan as _, Window};
 use rovelog_core::internal::{memory, ranges, text};
 use rovelog_core::{Bytes, Diagnostics};
@@ -9,7 +10,8 @@ use rovelog_core::{Bytes, Diagnostics};
 use super::buffer::DataStatus;
 use super::compression::DecompressionLimit;
 use super::content::{
-    Chunk, ConnectionKey, ConnectionRecord, Header as BagHeader, IndexRange, Info, OriginIds, OriginRecord,
+    Chunk, ConnectionKey, ConnectionRecord, Content, Header as BagHeader, IndexRange, Info, OriginIds,
+    ScopedConn,
 };
 use super::loader::{Loader, buffer_bytes};
 use super::probe::{Probe, ProbedRecord, probe};
@@ -22,7 +24,7 @@ use crate::index::Index;
 use crate::message::usize_of;
 use crate::options::BagOptions;
 use crate::scan::Scanner;
-use crate::sections::{self, Section};
+use crate::sections::Section;
 use crate::wire::list_len;
 
 /// Name of the encryption plugin that does not encrypt anything.
@@ -42,38 +44,20 @@ impl Scanner {
         late: &[ConnectionKey],
     ) -> Result<Vec<ConnectionKey>, BagError> {
         let cap = DecompressionLimit::of(&options.read.limits);
-        let mut lost: Vec<Loss> = Vec::new();
-        // First pass: find all chunks and read the records between them. The index section is
-        // needed before the chunks are read, because it declares connections for messages that come
-        // before their own connection record.
-        let mut lines: Vec<Range<u64>> = Vec::new();
-        self.content.begin_section();
-        let window = Window::whole(bytes);
-        let mut scan = TopScan::new(self.line.len, cap);
-        loop {
-            // The window is the whole file, so a scan step never needs more bytes.
-            match scan.step(window).expect("the window reaches the end of the file") {
-                Step::Line { at, end } => {
-                    self.start_section(at, end);
-                    lines.push(at..end);
-                }
-                Step::Record { at, end } => self.add_top_record(window, at, end),
-                Step::Chunk(extent) => self.add_chunk(window, extent),
-                Step::Lost(range) => lost.push(range),
-                Step::End => break,
-            }
-        }
+        // The index section is needed before the chunks are read, because it declares connections
+        // for messages that come before their own connection record.
+        let lost = self.read_top_records(Window::whole(bytes), cap);
         // `rosbag reindex` leaves zero bytes before the index. These bytes are not a loss if they
         // end where the index starts. The start of the index is known only now that the whole file
         // was scanned.
         let (zeros, lost): (Vec<_>, Vec<_>) = lost.into_iter().partition(|loss| {
             loss.is_zeros(&bytes[usize_of(loss.at)..usize_of(loss.end)]) && self.is_before_index(*loss)
         });
-        // Second pass: decompress the chunks and count their messages.
         memory::check(buffer_bytes(&self.content.chunks))?;
         let lost = ranges::joined(self.read_chunks(bytes, cap, late, lost));
         let mut skipped: Vec<_> = lost.into_iter().map(|range| (range, true)).collect();
-        skipped.extend(lines.into_iter().map(|range| (range, false)));
+        let lines = self.sections.iter().map(|section| section.offset..section.first_record);
+        skipped.extend(lines.filter(|line| !line.is_empty()).map(|line| (line, false)));
         for zeros in zeros {
             self.report_zeros(zeros);
             skipped.push((zeros.at..zeros.end, false));
@@ -84,16 +68,24 @@ impl Scanner {
             if is_lost { index.add_lost(range) } else { index.add_skipped(range) }
         }
         self.finish_chunks(bytes.len() as u64);
-        let content = &self.content;
-        // A connection record may come after the first message with its connection id, for example
-        // if a recorder repeats the connection records only in later chunks. The caller scans the
-        // bag again with these connection records known.
-        let later = |id: &(u32, u32)| {
-            let origin = &content.origins[*content.ids.declared.get(id)? as usize];
-            let OriginRecord { topic, data, .. } = origin.record.as_ref()?;
-            Some(ConnectionKey::new(id.0, &ConnectionRecord { conn: id.1, topic, data, head: &[] }))
-        };
-        Ok(content.ids.undeclared.iter().filter_map(later).collect())
+        Ok(self.content.late_connections().collect())
+    }
+
+    /// Finds all chunks and reads the records between them. Returns the lost bytes between chunks.
+    fn read_top_records(&mut self, window: Window<'_>, cap: DecompressionLimit) -> Vec<Loss> {
+        let mut losses = Vec::new();
+        self.content.begin_section();
+        let mut scan = TopScan::new(self.line.len, cap);
+        loop {
+            // The window is the whole file, so a scan step never needs more bytes.
+            match scan.step(window).expect("the window reaches the end of the file") {
+                Step::Line { at, end } => self.start_section(at, end),
+                Step::Record { at, end } => self.add_top_record(window, at, end),
+                Step::Chunk(extent) => self.add_chunk(window, extent),
+                Step::Lost(loss) => losses.push(loss),
+                Step::End => return losses,
+            }
+        }
     }
 
     /// Starts a section, that is, another bag in the same file. The version line at offset 0 starts
@@ -140,19 +132,12 @@ impl Scanner {
         // The connection records of an encrypted bag look like random bytes.
         let section = self.sections.iter().rposition(|section| section.offset <= at);
         let section = section.and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
-        let is_encrypted = rule == &rules::LOST && self.content.is_encrypted(section);
-        let rule = if is_encrypted { &rules::ENCRYPTED } else { rule };
-        self.diagnostics.push(rule, at..end, || {
+        if rule != &rules::LOST || !self.content.is_encrypted(section) {
+            return self.report_lost_bytes(at..end, rule);
+        }
+        self.diagnostics.push(&rules::ENCRYPTED, at..end, || {
             let bytes = text::count(end - at, "byte");
-            if rule == &rules::CUT {
-                format!("the file ends inside the record at byte {at}, after {bytes} of it")
-            } else if rule == &rules::ENCRYPTED {
-                format!("the bag has {bytes} of encrypted connection records, so its messages cannot be read")
-            } else if rule == &rules::TOO_MANY_SECTIONS {
-                sections::beyond_limit(at)
-            } else {
-                format!("no valid record was found in {bytes}, so this data is lost")
-            }
+            format!("the bag has {bytes} of encrypted connection records, so its messages cannot be read")
         });
     }
 
@@ -200,9 +185,7 @@ impl Scanner {
             }
             Header::Message(_) | Header::Chunk(_) | Header::Unknown(_) => {
                 self.content.unknown_records.push(at..end);
-                self.diagnostics.push(&rules::UNKNOWN_OP, at..end, || {
-                    format!("a record with the unknown type (op) {op} is skipped")
-                });
+                self.report_unknown_op(at..end, op);
             }
         }
     }
@@ -262,13 +245,14 @@ impl Scanner {
         let entries = ConnectionCount::all_of(data).iter();
         let mut counts: Vec<_> = entries.map(|entry| (entry.conn.get(), entry.count.get().into())).collect();
         counts.sort_unstable();
-        let span = (info.start_time.nanos(), info.end_time.nanos());
-        content.infos.push(Info { section: key.0, span, counts });
+        let span = Span { first: info.start_time.nanos(), last: info.end_time.nanos() };
+        content.infos.push(Info { section: content.position.section, span, counts });
     }
 
     fn add_connection(&mut self, record: &ConnectionRecord<'_>, at: u64) {
         self.add_index_record(at);
-        self.content.ids.indexed.insert((self.content.position.section, record.conn));
+        let section = self.content.position.section;
+        self.content.ids.indexed.insert(ScopedConn { section, conn: record.conn });
         self.declare_for_section(record, at);
     }
 
@@ -289,8 +273,8 @@ impl Scanner {
         }
     }
 
-    /// Scans the records of all chunks. `between` are the lost bytes between chunks. Returns all
-    /// lost bytes of the file in ascending order.
+    /// Decompresses all chunks and counts their messages. `between` are the lost bytes between
+    /// chunks. Returns all lost bytes of the file in ascending order.
     fn read_chunks(
         &mut self,
         bytes: &Bytes,
@@ -300,15 +284,13 @@ impl Scanner {
     ) -> Vec<Range<u64>> {
         let mut lost = Vec::new();
         let mut between = between.into_iter().peekable();
+        let Content { encryption, chunks, .. } = &mut self.content;
         // The loader does not decompress encrypted chunks, so their status must be set before the
         // loader is created.
-        let encryption = &self.content.encryption;
-        let chunks = self.content.chunks.iter_mut();
-        for chunk in chunks.filter(|chunk| encryption.contains_key(&chunk.section)) {
+        for chunk in chunks.iter_mut().filter(|chunk| encryption.contains_key(&chunk.section)) {
             chunk.status = DataStatus::Encrypted;
         }
-        let plan = (0..self.content.chunks.len()).collect();
-        let mut loader = Loader::new(bytes.clone(), &self.content.chunks, plan, cap);
+        let mut loader = Loader::new(bytes.clone(), chunks, (0..chunks.len()).collect(), cap);
         for key in late {
             self.content.position.section = key.section;
             self.declare_for_section(&key.record(), 0);
@@ -340,7 +322,7 @@ impl Scanner {
             template = self.count_chunk_records(&extent, records, data);
             self.content.chunks[loaded.number].index.ranges = ranges;
             self.end_chunk(data.len());
-            self.report_chunk(loaded.number, loaded.result.used, bytes.len() as u64, &mut lost);
+            lost.extend(self.report_chunk(loaded.number, loaded.result.used, bytes.len() as u64));
             loader.recycle(loaded);
         }
         for loss in between {
@@ -362,76 +344,83 @@ impl Scanner {
         self.finish_topics();
     }
 
-    /// Reports problems of a chunk, and adds the unreadable bytes of the chunk to `lost`.
-    pub(super) fn report_chunk(&mut self, number: usize, used: usize, size: u64, lost: &mut Vec<Range<u64>>) {
+    /// Reports problems of a chunk, and returns the unreadable ranges of the file. `used` is the
+    /// number of stored bytes that decompression consumed, and `size` is the size of the file.
+    pub(super) fn report_chunk(&mut self, number: usize, used: usize, size: u64) -> Vec<Range<u64>> {
         let chunk = &self.content.chunks[number];
-        let extent = chunk.extent;
-        let (at, end) = (extent.at, extent.end);
-        let diagnostics = &mut self.diagnostics;
-        report_length(chunk, diagnostics);
-        let behind = (extent.data_at + used as u64).min(end);
-        let from = extent.kept_to(chunk.status, used, chunk.messages.count);
-        let is_plain = extent.is_plain();
-        match chunk.status {
-            DataStatus::Intact => {
-                if u64::from(extent.size) != chunk.decompressed_len && extent.length == LengthSource::Header {
-                    diagnostics.push(&rules::CHUNK_SIZE, head_of(&extent), || {
-                        format!(
-                            "the chunk header states {} decompressed bytes, but the chunk has {}, which are \
-                             all read",
-                            extent.size, chunk.decompressed_len
-                        )
-                    });
-                }
-            }
-            DataStatus::Checksum => {
-                diagnostics.push(&rules::CHUNK_CHECKSUM, end..end, || {
-                    format!(
-                        "the chunk at byte {at} does not match its checksum; its messages are read, but may \
-                         be wrong"
-                    )
-                });
-                if behind < end {
-                    diagnostics.push(&rules::CHUNK_DAMAGED, behind..end, || {
-                        let bytes = text::count(end - behind, "byte");
-                        format!(
-                            "the chunk at byte {at} has {bytes} after its compressed data, which are not read"
-                        )
-                    });
-                    lost.push(behind..end);
-                }
-            }
-            DataStatus::Cut if is_plain => {
-                if chunk.lost_ranges.is_empty() {
-                    diagnostics.push(&rules::CUT, end..end, || {
-                        format!("the file ends inside the chunk at byte {at}, after a complete record")
-                    });
-                    lost.push(end..end);
-                }
-            }
-            status => {
-                let rule = match status {
-                    DataStatus::Cut if end == size => &rules::CUT,
-                    DataStatus::Limit => &rules::CHUNK_TOO_LARGE,
-                    DataStatus::Unknown | DataStatus::NotPacked => &rules::CHUNK_UNREADABLE,
-                    DataStatus::Encrypted => &rules::ENCRYPTED,
-                    _ => &rules::CHUNK_DAMAGED,
-                };
-                diagnostics.push(rule, from..end, || {
-                    format!(
-                        "the chunk at byte {at} cannot be read completely ({}), but {} in it could be read",
-                        status.name(),
-                        text::count(chunk.messages.count, "message")
-                    )
-                });
-                lost.push(from..end);
-            }
-        }
-        if is_plain {
-            let place = |lost: &Range<u64>| extent.data_at + lost.start..extent.data_at + lost.end;
-            lost.extend(chunk.lost_ranges.iter().map(place));
+        let ChunkExtent { data_at, end, .. } = chunk.extent;
+        report_length(chunk, &mut self.diagnostics);
+        let mut lost = Vec::from_iter(report_status(chunk, used, size, &mut self.diagnostics));
+        if chunk.extent.is_plain() {
+            lost.extend(chunk.lost_ranges.iter().map(|lost| data_at + lost.start..data_at + lost.end));
         } else if !chunk.lost_ranges.is_empty() {
             lost.push(end..end);
+        }
+        lost
+    }
+}
+
+/// Reports problems of the chunk data, and returns the range of the stored data that cannot be
+/// decompressed.
+fn report_status(chunk: &Chunk, used: usize, size: u64, diagnostics: &mut Diagnostics) -> Option<Range<u64>> {
+    let extent = chunk.extent;
+    let ChunkExtent { at, end, .. } = extent;
+    match chunk.status {
+        DataStatus::Intact => {
+            if u64::from(extent.size) != chunk.decompressed_len && extent.length == LengthSource::Header {
+                diagnostics.push(&rules::CHUNK_SIZE, head_of(&extent), || {
+                    format!(
+                        "the chunk header states {} decompressed bytes, but the chunk has {}, which are all \
+                         read",
+                        extent.size, chunk.decompressed_len
+                    )
+                });
+            }
+            None
+        }
+        DataStatus::Checksum => {
+            diagnostics.push(&rules::CHUNK_CHECKSUM, end..end, || {
+                format!(
+                    "the chunk at byte {at} does not match its checksum; its messages are read, but may be \
+                     wrong"
+                )
+            });
+            let unused = extent.data_at + used as u64..end;
+            if unused.is_empty() {
+                return None;
+            }
+            diagnostics.push(&rules::CHUNK_DAMAGED, unused.clone(), || {
+                let bytes = text::count(unused.end - unused.start, "byte");
+                format!("the chunk at byte {at} has {bytes} after its compressed data, which are not read")
+            });
+            Some(unused)
+        }
+        DataStatus::Cut if extent.is_plain() => {
+            if !chunk.lost_ranges.is_empty() {
+                return None;
+            }
+            diagnostics.push(&rules::CUT, end..end, || {
+                format!("the file ends inside the chunk at byte {at}, after a complete record")
+            });
+            Some(end..end)
+        }
+        status => {
+            let rule = match status {
+                DataStatus::Cut if end == size => &rules::CUT,
+                DataStatus::Limit => &rules::CHUNK_TOO_LARGE,
+                DataStatus::Unknown | DataStatus::NotPacked => &rules::CHUNK_UNREADABLE,
+                DataStatus::Encrypted => &rules::ENCRYPTED,
+                _ => &rules::CHUNK_DAMAGED,
+            };
+            let unread = extent.kept_to(status, used, chunk.messages.count)..end;
+            diagnostics.push(rule, unread.clone(), || {
+                format!(
+                    "the chunk at byte {at} cannot be read completely ({}), but {} in it could be read",
+                    status.name(),
+                    text::count(chunk.messages.count, "message")
+                )
+            });
+            Some(unread)
         }
     }
 }

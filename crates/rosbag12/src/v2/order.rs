@@ -15,7 +15,6 @@ use std::collections::{BTreeMap, BinaryHeap};
 use rovelog_core::{LogReader as _, Record, Result, Select, Topic};
 
 use super::chunks::ChunkScan;
-use super::content::Chunk;
 use super::loader::{LoadedChunk, Loader};
 use crate::message::{MessageRef, usize_of};
 use crate::reader::BagReader;
@@ -50,7 +49,9 @@ struct ActiveChunk {
 
 impl ActiveChunk {
     fn bytes(&self) -> usize {
-        self.loaded.held_bytes() + self.pending.capacity() * size_of::<MessageRef>()
+        // A chunk that is stored uncompressed has no buffer.
+        let buffer_len = self.loaded.block.as_ref().map_or(0, |block| block.len());
+        buffer_len + self.pending.capacity() * size_of::<MessageRef>()
     }
 }
 
@@ -192,7 +193,11 @@ impl<'a> MessageMerge<'a> {
         if !form.in_file_order {
             // A chunk is needed from its start time on. Chunks with equal time spans stay in file
             // order.
-            plan.sort_by_key(|number| (chunks[*number].messages.span, *number));
+            // Chunks without messages come first.
+            plan.sort_by_key(|number| {
+                let messages = &chunks[*number].messages;
+                (messages.count > 0, messages.span, *number)
+            });
         }
         let max_held = usize_of(reader.options.read.limits.unpacked / ACTIVE_SHARE);
         let active = ActiveChunks { max_held, ..ActiveChunks::default() };
@@ -214,8 +219,10 @@ impl<'a> MessageMerge<'a> {
     fn must_load(&self) -> bool {
         let Some(number) = self.loader.peek() else { return false };
         let Some(Reverse(next)) = self.active.queue.peek() else { return true };
-        let span = self.reader.scanner.content.chunks[number].messages.span;
-        !self.form.in_file_order && span.is_some_and(|(first, _)| (first, number) < (next.time, next.chunk))
+        let messages = &self.reader.scanner.content.chunks[number].messages;
+        !self.form.in_file_order
+            && messages.count > 0
+            && (messages.span.first, number) < (next.time, next.chunk)
     }
 
     /// Returns the records with an unknown op (record type) in the chunks that were loaded since
@@ -369,6 +376,17 @@ impl BagReader {
     }
 }
 
+/// Position of a message in the time order of the bag.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct MessagePosition {
+    /// Time of the message.
+    time: i64,
+    /// Index of the chunk that contains the message.
+    chunk: usize,
+    /// Offset of the message in the chunk.
+    at: u64,
+}
+
 /// Returns the last record before `start` of each wanted topic and publisher, in ascending order.
 /// If a record is the last record of its topic and also of its publisher, it is returned once.
 fn last_before<'a>(
@@ -379,47 +397,58 @@ fn last_before<'a>(
 ) -> Vec<Record<'a>> {
     let has_wanted: Vec<bool> = wanted.iter().map(|scopes| !scopes.is_empty()).collect();
     let chunks = &reader.scanner.content.chunks;
-    let is_before = |chunk: &Chunk| {
-        chunk.messages.span.is_some_and(|(first, _)| first < start) && chunk.has_any(&has_wanted)
-    };
-    let mut plan: Vec<_> = (0..chunks.len()).filter(|number| is_before(&chunks[*number])).collect();
+    let is_candidate =
+        |number: &usize| chunks[*number].messages.start_before(start) && chunks[*number].has_any(&has_wanted);
+    let mut plan: Vec<usize> = (0..chunks.len()).filter(is_candidate).collect();
     // The latest chunks are searched first, so that most earlier chunks need not be loaded.
-    plan.sort_by_key(|number| Reverse((chunks[*number].messages.span.map(|(_, last)| last), *number)));
-    let mut last: BTreeMap<Scope, ((i64, usize, u64), Record<'a>)> = BTreeMap::new();
+    plan.sort_by_key(|number| Reverse((chunks[*number].messages.span.last, *number)));
+    let mut last: BTreeMap<Scope, (MessagePosition, Record<'a>)> = BTreeMap::new();
     let mut scan = ChunkScan::default();
-    for number in plan {
-        let chunk = &chunks[number];
-        let end = chunk.messages.span.map_or(i64::MIN, |(_, end)| end);
-        let may_be_later = |of: &Scope| last.get(of).is_none_or(|((time, ..), _)| *time <= end);
-        let counts = chunk.messages.by_connection.iter();
-        let mut scopes = counts.flat_map(|messages| &wanted[messages.connection as usize]);
+    for chunk in plan {
+        let messages = &chunks[chunk].messages;
+        let may_be_later =
+            |scope: &Scope| last.get(scope).is_none_or(|(known, _)| known.time <= messages.span.last);
+        let counts = messages.by_connection.iter();
         // For every wanted topic and publisher in this chunk, a later record was already found.
-        if !scopes.any(may_be_later) {
+        if !counts.flat_map(|count| &wanted[count.connection as usize]).any(may_be_later) {
             continue;
         }
-        let Some(loaded) = reader.loader(vec![number]).load() else { continue };
-        let mut found: BTreeMap<Scope, MessageRef> = BTreeMap::new();
-        scan.visit(reader, &loaded, |message| {
-            if message.time() < start {
-                let is_wanted =
-                    |scope: &&Scope| !matches!(scope, Scope::Origin(origin) if *origin != message.origin);
-                for scope in wanted[message.connection as usize].iter().filter(is_wanted) {
-                    let known = found.entry(*scope).or_insert(message);
-                    if (known.time(), known.at) < (message.time(), message.at) {
-                        *known = message;
-                    }
-                }
-            }
-        });
-        for (of, message) in found {
-            let position = (message.time(), number, message.at);
-            if last.get(&of).is_none_or(|(known, _)| *known < position) {
-                last.insert(of, (position, loaded.record(reader, &message, with_head)));
+        let Some(loaded) = reader.loader(vec![chunk]).load() else { continue };
+        for (scope, message) in last_in_chunk(reader, &mut scan, &loaded, wanted, start) {
+            let position = MessagePosition { time: message.time(), chunk, at: message.at };
+            if last.get(&scope).is_none_or(|(known, _)| *known < position) {
+                last.insert(scope, (position, loaded.record(reader, &message, with_head)));
             }
         }
     }
     // A record may be the last record of its topic and also of its publisher. The map by position
     // of the record removes such duplicates.
-    let last: BTreeMap<_, _> = last.into_values().collect();
-    last.into_values().collect()
+    let by_position: BTreeMap<_, _> = last.into_values().collect();
+    by_position.into_values().collect()
+}
+
+/// Returns the last message before `start` in a chunk, for each wanted topic and publisher.
+fn last_in_chunk(
+    reader: &BagReader,
+    scan: &mut ChunkScan,
+    loaded: &LoadedChunk,
+    wanted: &[Vec<Scope>],
+    start: i64,
+) -> BTreeMap<Scope, MessageRef> {
+    let mut last: BTreeMap<Scope, MessageRef> = BTreeMap::new();
+    scan.visit(reader, loaded, |message| {
+        if message.time() >= start {
+            return;
+        }
+        for scope in &wanted[message.connection as usize] {
+            if matches!(*scope, Scope::Origin(origin) if origin != message.origin) {
+                continue;
+            }
+            let known = last.entry(*scope).or_insert(message);
+            if (known.time(), known.at) < (message.time(), message.at) {
+                *known = message;
+            }
+        }
+    });
+    last
 }

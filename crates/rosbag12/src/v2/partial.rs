@@ -25,9 +25,7 @@ pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
     let (size, head) = (file.size(), file.read(0..END)?);
     // Errors are ignored here, because opening the bag reports the same errors.
     let options = BagOptions::default();
-    let Ok(scanner) = Scanner::start(&head[..head.len().min(Scanner::START)], &options) else {
-        return Ok(());
-    };
+    let Ok(scanner) = Scanner::start(&head, &options) else { return Ok(()) };
     if scanner.line.version != Version::V2_0 {
         return Ok(());
     }
@@ -56,23 +54,21 @@ impl Scanner {
     }
 
     /// Adds a chunk that was not fetched, with the message counts of its chunk info. The chunk and
-    /// its index data end at offset `next`. Returns `next`.
-    pub(super) fn add_unread_chunk(&mut self, at: u64, next: u64, number: usize) -> Option<u64> {
-        let extent = ChunkExtent { at, data_at: at, end: next, ..ChunkExtent::default() };
-        self.begin_chunk(extent);
+    /// its index data end at offset `end`. Returns `None` if the index does not describe the chunk.
+    pub(super) fn add_unread_chunk(&mut self, at: u64, end: u64) -> Option<()> {
+        self.begin_chunk(ChunkExtent { at, data_at: at, end, ..ChunkExtent::default() });
         let content = &mut self.content;
         let info = content.info(0, at)?;
         for (id, count) in &info.counts {
             let origin = &content.origins[content.ids.first[0].get(*id)? as usize];
-            let of = &mut self.tables.connections[origin.connection as usize].stats;
-            of.count += count;
+            let stats = &mut self.tables.connections[origin.connection as usize].stats;
+            stats.count += count;
             // Every message of a latching publisher is counted as latched, as in a scan. The last
             // message of a latching publisher is also sent to later subscribers.
-            of.latched += if origin.publisher.latching { *count } else { 0 };
+            stats.latched += if origin.publisher.latching { *count } else { 0 };
         }
-        content.chunks[number].is_unread = true;
-        self.count_chunk(at, number)?;
-        Some(next)
+        content.chunks.last_mut()?.is_unread = true;
+        self.count_chunk(at)
     }
 }
 
@@ -105,8 +101,8 @@ impl BagReader {
                 let topic = &self.topics()[origin.connection as usize];
                 latching[origin.connection as usize] |= select.keeps_topic(topic);
             }
-            let is_before = |chunk: &&Chunk| chunk.messages.span.is_some_and(|(first, _)| first < start);
-            chunks.extend(content.chunks.iter().filter(is_before).filter(|chunk| chunk.has_any(&latching)));
+            let may_latch = |chunk: &&Chunk| chunk.messages.start_before(start) && chunk.has_any(&latching);
+            chunks.extend(content.chunks.iter().filter(may_latch));
         }
         let unread = chunks.into_iter().filter(|chunk| chunk.is_unread);
         Some(unread.map(|chunk| chunk.extent.at..chunk.extent.end).collect())
@@ -117,12 +113,12 @@ impl BagReader {
 /// are the latest chunk that ends before `start`, and all chunks that overlap with this chunk or
 /// with `start`.
 fn last_before(chunks: &[Chunk], topic: usize, start: i64) -> impl Iterator<Item = &Chunk> {
-    let with = chunks.iter().filter(move |chunk| {
-        chunk.messages.by_connection.iter().any(|messages| messages.connection as usize == topic)
+    let candidates = chunks.iter().filter(move |chunk| {
+        let mut counts = chunk.messages.by_connection.iter();
+        chunk.messages.start_before(start) && counts.any(|count| count.connection as usize == topic)
     });
-    let spans =
-        with.filter_map(move |chunk| Some((chunk.messages.span.filter(|(first, _)| *first < start)?, chunk)));
-    let sure = spans.clone().filter(|((_, last), _)| *last < start).max_by_key(|((_, last), _)| *last);
-    let from = sure.map_or(i64::MIN, |((first, _), _)| first);
-    spans.filter(move |((_, last), _)| *last >= from).map(|(_, chunk)| chunk)
+    let spans = candidates.clone().map(|chunk| chunk.messages.span);
+    let latest = spans.filter(|span| span.last < start).max_by_key(|span| span.last);
+    let from = latest.map_or(i64::MIN, |span| span.first);
+    candidates.filter(move |chunk| chunk.messages.span.last >= from)
 }

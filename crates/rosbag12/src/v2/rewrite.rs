@@ -11,7 +11,6 @@ use zerocopy::IntoBytes as _;
 
 use super::buffer::DataStatus;
 use super::chunks::ChunkScan;
-use super::compression::Compression;
 use super::loader::LoadedChunk;
 use super::records::{ChunkItem, Hints};
 use super::scan::Step;
@@ -93,15 +92,15 @@ fn rewrite_chunks(
                 let data = edit_chunk(bag, &loaded, edit);
                 if data == loaded.data(bag) {
                     patcher.replace(extent.end..extent.end, &[])?;
-                } else if compression == Compression::None {
-                    patcher.replace(extent.data_at..extent.end, &data)?;
                 } else {
-                    let packed = pack(compression, &data)?.unwrap_or(data);
-                    // The field `data_len` of the record is directly before the data.
-                    let len_at = extent.data_at - size_of::<U32Le>() as u64;
-                    let len = u32::try_from(packed.len()).unwrap_or(u32::MAX);
-                    patcher.replace(len_at..extent.data_at, &len.to_le_bytes())?;
-                    patcher.replace(extent.data_at..extent.end, &packed)?;
+                    let packed = pack(compression, &data)?;
+                    if let Some(packed) = &packed {
+                        // The field `data_len` of the record is directly before the data.
+                        let len_at = extent.data_at - size_of::<U32Le>() as u64;
+                        let len = u32::try_from(packed.len()).unwrap_or(u32::MAX);
+                        patcher.replace(len_at..extent.data_at, &len.to_le_bytes())?;
+                    }
+                    patcher.replace(extent.data_at..extent.end, &packed.unwrap_or(data))?;
                 }
                 chunk_loader.recycle(loaded);
                 ends.push(ChunkEnd { old: extent.end, new: patcher.written() });

@@ -288,18 +288,12 @@ fn search_end(window: Window<'_>) -> Result<u64, NeedMore> {
 /// empty chunk comes a record between chunks. After an open chunk come the records of the chunk, or
 /// the end of the file.
 fn is_closed(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
-    Ok(match probe(window, at)? {
-        Probe::Good(found) => found.is_top(),
-        _ => false,
-    })
+    Ok(matches!(probe(window, at)?, Probe::Good(found) if found.is_top()))
 }
 
 /// Returns whether the record at offset `at` is of a type that occurs only between chunks.
 fn is_of_file(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
-    Ok(match probe(window, at)? {
-        Probe::Good(found) => found.is_top(),
-        _ => true,
-    })
+    Ok(!matches!(probe(window, at)?, Probe::Good(found) if !found.is_top()))
 }
 
 /// Follows the records of an uncompressed chunk from offset `from` on, and returns the offset where

@@ -81,10 +81,9 @@ impl ChunkedStream {
         mut fill: impl FnMut(&mut Source<R>, u64, u64) -> Result<(), BagError>,
     ) -> Result<Option<MessageRef>, BagError> {
         loop {
-            if let Some(open) = self.open {
-                match self.message(scanner, source, open) {
-                    Some(message) => return Ok(Some(message)),
-                    None => continue,
+            while let Some(open) = self.open {
+                if let Some(message) = self.message(scanner, source, open) {
+                    return Ok(Some(message));
                 }
             }
             if self.has_ended {
@@ -112,15 +111,20 @@ impl ChunkedStream {
                 }
                 Step::End => {
                     self.has_ended = true;
-                    for zeros in std::mem::take(&mut self.zeros) {
-                        if scanner.is_before_index(zeros) {
-                            scanner.report_zeros(zeros);
-                        } else {
-                            scanner.report_lost_record(zeros);
-                        }
-                    }
+                    self.report_zeros(scanner);
                     scanner.finish_chunks(source.window().end());
                 }
+            }
+        }
+    }
+
+    /// Reports the zero bytes between records, after the end of the stream was reached.
+    fn report_zeros(&mut self, scanner: &mut Scanner) {
+        for zeros in std::mem::take(&mut self.zeros) {
+            if scanner.is_before_index(zeros) {
+                scanner.report_zeros(zeros);
+            } else {
+                scanner.report_lost_record(zeros);
             }
         }
     }
@@ -170,7 +174,7 @@ impl ChunkedStream {
                 // Before the end of the stream is reached, the end of the file is not known, so no
                 // chunk can end there.
                 let end = if source.window().eof { source.window().end() } else { u64::MAX };
-                scanner.report_chunk(open.number, loaded.used, end, &mut Vec::new());
+                scanner.report_chunk(open.number, loaded.used, end);
             }
         }
         None

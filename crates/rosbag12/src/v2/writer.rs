@@ -67,12 +67,11 @@ fn write_held<T, E: From<BagError>>(
     let mut writer = Writer::new(&mut buffer, compression, Totals::default())?;
     let mut result = write_records(&mut writer)?;
     let totals = writer.finish()?;
+    let mut writer = Writer::new(out, compression, totals)?;
     if let Some(body) = buffer.all() {
-        let mut writer = Writer::new(out, compression, totals)?;
         writer.put(body)?;
         writer.out.flush().map_err(BagError::from)?;
     } else {
-        let mut writer = Writer::new(out, compression, totals)?;
         result = write_records(&mut writer)?;
         writer.finish()?;
     }

@@ -137,7 +137,8 @@ impl Health {
         let longest = |topic: &TopicHealth| topic.longest_confirmed.map(|gap| (gap.length, topic.topic));
         // `max_by_key` returns the last maximum. If several topics have the longest gap, the
         // reverse order selects the first of these topics.
-        if let Some((length, topic)) = self.topics.iter().rev().filter_map(longest).max_by_key(|gap| gap.0) {
+        let longest = self.topics.iter().rev().filter_map(longest).max_by_key(|(length, _)| *length);
+        if let Some((length, topic)) = longest {
             let lack = if lacking == 1 { "lacks" } else { "lack" };
             parts.push(format!(
                 "{lacking} of {} {lack} records; the longest gap is {} in {}",
@@ -241,21 +242,34 @@ fn paces(
     };
     let incomplete: Vec<_> = log.topics().iter().filter(is_incomplete).collect();
     if !incomplete.is_empty() {
-        for topic in &incomplete {
-            paces[topic.id.index()] = Pace::default();
-        }
-        // Each name in a selection has to be looked up. If all topics are selected, a selection
-        // without names is faster.
-        let selects_all_topics = incomplete.len() == log.topics().len();
-        let names = incomplete.iter().map(|topic| &*topic.name);
-        let topics = if selects_all_topics { Select::all() } else { Select::topics(names) };
-        let select = topics.between(select.start, select.end);
-        for record in log.intact_records(&select) {
-            let record = record?;
-            if let Some(time) = record.time {
-                paces[record.topic.id.index()].push(time.nanos);
-            }
-        }
+        read_record_times(log, &incomplete, select, &mut paces)?;
     }
     Ok(paces)
+}
+
+/// Replaces the times of `topics` in `paces` by the times of the selected records.
+#[cfg(feature = "arrow")]
+fn read_record_times(
+    log: &dyn crate::LogReader,
+    topics: &[&Topic],
+    select: &crate::Select,
+    paces: &mut [Pace],
+) -> crate::Result<()> {
+    use crate::Select;
+
+    for topic in topics {
+        paces[topic.id.index()] = Pace::default();
+    }
+    // Each name in a selection has to be looked up. If all topics are selected, a selection without
+    // names is faster.
+    let selects_all_topics = topics.len() == log.topics().len();
+    let names = topics.iter().map(|topic| &*topic.name);
+    let topics = if selects_all_topics { Select::all() } else { Select::topics(names) };
+    for record in log.intact_records(&topics.between(select.start, select.end)) {
+        let record = record?;
+        if let Some(time) = record.time {
+            paces[record.topic.id.index()].push(time.nanos);
+        }
+    }
+    Ok(())
 }

@@ -66,12 +66,19 @@ pub struct Pace {
     /// Cache of interval lengths, each with a count that has not been added to `lengths` yet. The
     /// index of a length in the cache is the remainder of the length divided by the size of the
     /// cache.
-    cached: [(i64, u64); CACHE_LEN],
+    cached: [LengthCount; CACHE_LEN],
     /// Longest intervals between records. When the list has twice [`MAX_GAPS`] intervals, it is
     /// sorted and cut to [`MAX_GAPS`].
     longest: Vec<Gap>,
     /// Length that an interval must exceed to be added to `longest`.
     min_length: i64,
+}
+
+/// Number of intervals that have the same length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct LengthCount {
+    length: i64,
+    count: u64,
 }
 
 /// Health of the timestamps of a topic, and the gaps of the topic.
@@ -111,11 +118,11 @@ impl Pace {
         }
         let counted = length >> self.shift;
         let cached = &mut self.cached[usize::try_from(counted).unwrap_or_default() % CACHE_LEN];
-        if cached.0 == counted {
-            cached.1 += 1;
+        if cached.length == counted {
+            cached.count += 1;
         } else {
-            let (before, count) = std::mem::replace(cached, (counted, 1));
-            self.count_lengths(before, count);
+            let replaced = std::mem::replace(cached, LengthCount { length: counted, count: 1 });
+            self.count_lengths(replaced);
         }
         // The list of the longest intervals is only sorted when it is full, so the cost for each
         // interval is small.
@@ -128,33 +135,38 @@ impl Pace {
         }
     }
 
-    /// Adds `count` intervals that have the length `length`. The caller has already divided
-    /// `length` by 2 to the power of `shift`.
-    fn count_lengths(&mut self, length: i64, count: u64) {
+    /// Adds intervals whose length is already divided by 2 to the power of `shift`.
+    fn count_lengths(&mut self, LengthCount { length, count }: LengthCount) {
         if count == 0 {
             return;
         }
         *self.lengths.entry(length).or_default() += count;
         if self.lengths.len() > MAX_LENGTHS {
+            self.count_cached();
             self.shift += 1;
-            let cached = std::mem::take(&mut self.cached).into_iter().filter(|cached| cached.1 > 0);
-            let finer = std::mem::take(&mut self.lengths);
-            for (length, count) in finer.into_iter().chain(cached) {
+            for (length, count) in std::mem::take(&mut self.lengths) {
                 *self.lengths.entry(length >> 1).or_default() += count;
             }
         }
     }
 
-    /// Takes the lengths of the positive intervals with their counts, in ascending order.
-    fn sorted_lengths(&mut self) -> Vec<(i64, u64)> {
-        let mut lengths = std::mem::take(&mut self.lengths);
-        for (length, count) in self.cached.iter().filter(|cached| cached.1 > 0) {
-            *lengths.entry(*length).or_default() += count;
+    /// Moves the counts in the cache to `lengths`.
+    fn count_cached(&mut self) {
+        let cached = std::mem::take(&mut self.cached);
+        for LengthCount { length, count } in cached.into_iter().filter(|cached| cached.count > 0) {
+            *self.lengths.entry(length).or_default() += count;
         }
+    }
+
+    /// Takes the lengths of the positive intervals with their counts, in ascending order.
+    fn sorted_lengths(&mut self) -> Vec<LengthCount> {
+        self.count_cached();
         // A positive length may have become 0 by division. It is counted as 1, because it must stay
         // positive.
-        let lengths = lengths.into_iter().map(|(length, count)| ((length << self.shift).max(1), count));
-        let mut lengths: Vec<_> = lengths.collect();
+        let restored = |length: i64| (length << self.shift).max(1);
+        let lengths = std::mem::take(&mut self.lengths).into_iter();
+        let mut lengths: Vec<_> =
+            lengths.map(|(length, count)| LengthCount { length: restored(length), count }).collect();
         lengths.sort_unstable();
         lengths
     }
@@ -163,37 +175,19 @@ impl Pace {
     /// are not confirmed yet, because this needs the results of all topics.
     pub(super) fn evaluate(mut self, topic: TopicId, end: Option<i64>) -> TopicResult {
         let lengths = self.sorted_lengths();
-        let intervals: u64 = lengths.iter().map(|length| length.1).sum();
-        let mut before = 0;
-        let median = lengths.iter().find(|(_, count)| {
-            before += count;
-            before > intervals.saturating_sub(1) / 2
-        });
-        let period = median.map(|median| median.0);
+        let period = median(&lengths);
+        let steady = period.is_some_and(|period| is_steady(&lengths, period));
         let limit = period.map_or(i64::MAX, |period| period.saturating_mul(GAP_PERIODS));
-        let near =
-            |period: i64, length: i64| length >= period / 2 && length <= period.saturating_add(period / 2);
-        let regular: Vec<_> = lengths
-            .iter()
-            .copied()
-            .filter(|(length, _)| period.is_some_and(|period| near(period, *length)))
-            .collect();
-        let regular_count: u64 = regular.iter().map(|length| length.1).sum();
-        // A topic that is published on demand has bursts of records. Most of its intervals are
-        // regular, but the pauses between bursts take most of the time. These pauses are not gaps.
-        let steady = intervals >= MIN_INTERVALS
-            && regular_count * 5 >= intervals * 4
-            && total_time(&regular) * 2 >= total_time(&lengths);
         // Gaps are not jitter, so they are excluded from the standard deviation.
-        let (gaps, others): (Vec<_>, Vec<_>) =
-            lengths.iter().copied().partition(|(length, _)| steady && *length > limit);
+        let gaps_from = lengths.partition_point(|interval| !steady || interval.length <= limit);
+        let (others, gaps) = lengths.split_at(gaps_from);
         let mut longest = self.longest;
         sort_longest(&mut longest);
         let longest_interval = longest.first().map(|interval| interval.length);
         longest.retain(|gap| steady && gap.length > limit);
         longest.shrink_to_fit();
-        let silence =
-            end.zip(period).filter(|_| steady).map(|(end, period)| (end.saturating_sub(self.latest), period));
+        let silence = end.filter(|_| steady).map(|end| end.saturating_sub(self.latest));
+        let min_silence = MIN_SILENCE.max(period.unwrap_or(0).saturating_mul(10));
         let health = TopicHealth {
             topic,
             count: self.count,
@@ -201,10 +195,10 @@ impl Pace {
             latest: (self.count > 0).then_some(self.latest),
             period,
             steady,
-            shortest: lengths.first().map(|length| length.0),
+            shortest: lengths.first().map(|shortest| shortest.length),
             longest: longest_interval,
-            jitter: deviation(&others),
-            gaps: gaps.iter().map(|gap| gap.1).sum(),
+            jitter: deviation(others),
+            gaps: total_count(gaps),
             confirmed: 0,
             longest_confirmed: None,
             missing: 0,
@@ -212,9 +206,7 @@ impl Pace {
             falling: self.falling,
             first_fall: self.first_fall,
             repeated: self.repeated,
-            silent: silence
-                .filter(|(silent, period)| *silent > MIN_SILENCE.max(period.saturating_mul(10)))
-                .map(|(silent, _)| silent),
+            silent: silence.filter(|silence| *silence > min_silence),
             is_stuck: self.count >= MIN_INTERVALS && self.repeated + 1 == self.count,
         };
         TopicResult { health, gaps: longest }
@@ -228,22 +220,47 @@ fn sort_longest(intervals: &mut Vec<Gap>) {
     intervals.truncate(MAX_GAPS);
 }
 
-/// Returns the total time of all intervals in nanoseconds. `lengths` has pairs of an interval
-/// length and the number of intervals with this length.
-fn total_time(lengths: &[(i64, u64)]) -> i128 {
-    lengths.iter().map(|(length, count)| i128::from(*length) * i128::from(*count)).sum()
+/// Returns the median of the intervals, which are sorted by length. If their number is even, the
+/// median is the lower of the two intervals in the middle.
+fn median(lengths: &[LengthCount]) -> Option<i64> {
+    let middle = total_count(lengths).saturating_sub(1) / 2;
+    let mut counted = 0;
+    let median = lengths.iter().find(|interval| {
+        counted += interval.count;
+        counted > middle
+    });
+    median.map(|interval| interval.length)
 }
 
-/// Returns the standard deviation of the intervals in nanoseconds. `lengths` has pairs of an
-/// interval length and the number of intervals with this length.
-fn deviation(lengths: &[(i64, u64)]) -> Option<f64> {
-    let number: u64 = lengths.iter().map(|length| length.1).sum();
-    if number == 0 {
+/// Returns whether the rate is steady, see [`TopicHealth::steady`].
+fn is_steady(lengths: &[LengthCount], period: i64) -> bool {
+    let regular = period / 2..=period.saturating_add(period / 2);
+    let regular: Vec<_> = lengths.iter().copied().filter(|at| regular.contains(&at.length)).collect();
+    // A topic that is published on demand has bursts of records. Most of its intervals are regular,
+    // but the pauses between bursts take most of the time. These pauses are not gaps.
+    total_count(lengths) >= MIN_INTERVALS
+        && total_count(&regular) * 5 >= total_count(lengths) * 4
+        && total_time(&regular) * 2 >= total_time(lengths)
+}
+
+fn total_count(lengths: &[LengthCount]) -> u64 {
+    lengths.iter().map(|interval| interval.count).sum()
+}
+
+/// Returns the total time of all intervals in nanoseconds.
+fn total_time(lengths: &[LengthCount]) -> i128 {
+    lengths.iter().map(|interval| i128::from(interval.length) * i128::from(interval.count)).sum()
+}
+
+/// Returns the standard deviation of the intervals in nanoseconds.
+fn deviation(lengths: &[LengthCount]) -> Option<f64> {
+    let number = total_count(lengths) as f64;
+    if lengths.is_empty() {
         return None;
     }
-    let sum: f64 = lengths.iter().map(|(length, count)| *length as f64 * *count as f64).sum();
-    let mean = sum / number as f64;
-    let squares: f64 =
-        lengths.iter().map(|(length, count)| (*length as f64 - mean).powi(2) * *count as f64).sum();
-    Some((squares / number as f64).sqrt())
+    let weighted = |value: &dyn Fn(f64) -> f64| -> f64 {
+        lengths.iter().map(|interval| value(interval.length as f64) * interval.count as f64).sum()
+    };
+    let mean = weighted(&|length| length) / number;
+    Some((weighted(&|length| (length - mean).powi(2)) / number).sqrt())
 }

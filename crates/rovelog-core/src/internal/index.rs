@@ -80,12 +80,12 @@ pub struct Block<M> {
 }
 
 /// The earliest and the latest of several times. The default is an empty span.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
     /// Earliest time in the span.
-    first: i64,
+    pub first: i64,
     /// Latest time in the span.
-    last: i64,
+    pub last: i64,
 }
 
 impl Default for Span {

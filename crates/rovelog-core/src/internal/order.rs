@@ -154,14 +154,22 @@ fn last_before(blocks: &impl Blocks, start: i64) -> Vec<Place> {
 /// Time and offset of a record, which determine its place in the order.
 type SortKey = (i64, u64);
 
+/// Lowest and highest sort key in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct BlockSpan {
+    first: SortKey,
+    last: SortKey,
+    /// Index of the block.
+    block: usize,
+}
+
 /// Iterator over positions in time order. See the [module documentation](self) for the algorithm.
 #[derive(Debug)]
 pub struct InOrder<B> {
     /// Blocks of the log that are visited.
     blocks: B,
-    /// Blocks that have records, in ascending order. Each entry has the lowest and the highest sort
-    /// key in the block, and the index of the block.
-    order: Vec<(SortKey, SortKey, usize)>,
+    /// Blocks that have records, in ascending order.
+    order: Vec<BlockSpan>,
     /// Number of entries in `order` that are visited already. The collected positions contain all
     /// remaining positions of their blocks.
     visited: usize,
@@ -183,12 +191,12 @@ impl<B: Blocks> InOrder<B> {
 
     /// Implements [`new`](Self::new). Tests call this function with small batch sizes.
     fn with_batch_len(blocks: B, batch_len: usize) -> Self {
-        let mut order: Vec<_> = (0..blocks.count())
-            .filter_map(|block| {
-                let (span, bytes) = (blocks.span(block)?, blocks.offsets(block));
-                Some(((*span.start(), bytes.start), (*span.end(), bytes.end), block))
-            })
-            .collect();
+        let span = |block: usize| {
+            let (span, bytes) = (blocks.span(block)?, blocks.offsets(block));
+            let (first, last) = ((*span.start(), bytes.start), (*span.end(), bytes.end));
+            Some(BlockSpan { first, last, block })
+        };
+        let mut order: Vec<BlockSpan> = (0..blocks.count()).filter_map(span).collect();
         order.sort_unstable();
         Self { blocks, order, visited: 0, places: Vec::new(), sorted: 0, returned: 0, batch_len }
     }
@@ -203,7 +211,7 @@ impl<B: Blocks> InOrder<B> {
         // The largest position of the batch, if blocks overlap so much that it is limited.
         let mut bound: Option<Place> = None;
         let mut end = None;
-        while let Some(&(first, last, block)) = self.order.get(self.visited) {
+        while let Some(&BlockSpan { first, last, block }) = self.order.get(self.visited) {
             // Positions before the start of the next blocks are complete. Each batch at least
             // doubles the retained positions, so that they are not sorted again for each block.
             let is_complete = match bound {
@@ -226,7 +234,8 @@ impl<B: Blocks> InOrder<B> {
                     if places.len() == 2 * batch_len {
                         // `select_nth_unstable` takes linear time. Sorting the positions here would
                         // repeat work each time that the batch is full.
-                        bound = Some(*places.select_nth_unstable(batch_len - 1).1);
+                        let (_, middle, _) = places.select_nth_unstable(batch_len - 1);
+                        bound = Some(*middle);
                         places.truncate(batch_len);
                     }
                 }

@@ -229,32 +229,33 @@ impl FieldList {
                 self.leaf("padding", slot.padding, "");
             }
             let start = usize::try_from(at).unwrap_or(usize::MAX).saturating_add(slot.padding);
-            let mut own = part(bytes, start as u64..end);
+            let mut content = part(bytes, start as u64..end);
             at = end;
             if let (Element::Struct(inner), Len::One) = (&slot.element, slot.len)
-                && (self.holds(own.len()) || self.list.len() < MAX_EXPANDED)
+                && (self.holds(content.len()) || self.list.len() < MAX_EXPANDED)
             {
-                self.group(&field.name, self.section, |fields| fields.record(inner, own));
+                self.group(&field.name, self.section, |fields| fields.record(inner, content));
                 continue;
             }
-            let is_decoded = own.len() <= MAX_DECODED && !matches!(slot.len, Len::Field(_));
+            let is_decoded = content.len() <= MAX_DECODED && !matches!(slot.len, Len::Field(_));
             let value = if is_decoded { layout.value_at(index, bytes, start).ok() } else { None };
-            let value = value.map_or_else(|| bytes_text(own), |value| value_text(&value));
+            let value = value.map_or_else(|| bytes_text(content), |value| value_text(&value));
             let unit = field.unit.as_deref().map_or_else(String::new, |unit| format!(" {unit}"));
-            if let (Len::Counted, Some((count, rest))) = (slot.len, own.split_first_chunk()) {
+            if let (Len::Counted, Some((count, elements))) = (slot.len, content.split_first_chunk()) {
                 let name = format!("{} count", field.name);
                 self.leaf(&name, count.len(), u32::from_le_bytes(*count).to_string());
-                own = rest;
+                content = elements;
             }
             // A single value is not divided into elements.
             let size = slot.element.size().filter(|size| slot.len != Len::One && *size > 1);
             let size = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
-            self.elements(&field.name, own.len(), size, value + &unit, |index, fields| {
-                let (name, one) = (format!("[{index}]"), own.chunks(size).nth(index).unwrap_or_default());
+            self.elements(&field.name, content.len(), size, value + &unit, |index, fields| {
+                let name = format!("[{index}]");
+                let element = content.chunks(size).nth(index).unwrap_or_default();
                 if let Element::Struct(inner) = &slot.element {
-                    fields.group(&name, fields.section, |list| list.record(inner, one));
+                    fields.group(&name, fields.section, |list| list.record(inner, element));
                 } else if let Element::Scalar(scalar) = &slot.element {
-                    fields.leaf(&name, size, value_text(&scalar_value(*scalar, one)));
+                    fields.leaf(&name, size, value_text(&scalar_value(*scalar, element)));
                 }
             });
         }

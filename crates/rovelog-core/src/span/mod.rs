@@ -278,22 +278,14 @@ impl DataSpan {
             let is_outside = is_ignored || declared.is_none();
             let before = spread.iter().filter(|interval| is_outside && is_before(interval, begin));
             let after = spread.iter().filter(|interval| is_after(interval, last));
-            for (side, earlier) in
-                [(before.copied().reduce(joined), true), (after.copied().reduce(joined), false)]
-            {
-                outside.extend(side.map(|side| Outside {
-                    topic,
-                    count: side.count,
-                    first: at(side.first),
-                    last: at(side.last),
-                    distance: if earlier {
-                        side.last.saturating_sub(begin)
-                    } else {
-                        side.first.saturating_sub(last)
-                    },
-                    offset: side.offset,
-                }));
-            }
+            let group = |records: Interval, distance: i64| {
+                let Interval { count, offset, .. } = records;
+                Outside { topic, count, first: at(records.first), last: at(records.last), distance, offset }
+            };
+            let before = before.copied().reduce(joined);
+            outside.extend(before.map(|records| group(records, records.last.saturating_sub(begin))));
+            let after = after.copied().reduce(joined);
+            outside.extend(after.map(|records| group(records, records.first.saturating_sub(last))));
         }
         Some(Self { start: at(begin), end: at(last), outside })
     }

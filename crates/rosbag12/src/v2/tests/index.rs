@@ -202,7 +202,7 @@ fn the_index_of_a_bag_without_messages_is_used() {
     let opened = open(bag.bytes(), true);
     assert_eq!(opened.sections()[0].index, IndexState::Empty);
     let chunks = &opened.scanner.content.chunks;
-    assert_eq!((chunks.len(), chunks[0].messages.span), (1, None));
+    assert_eq!((chunks.len(), chunks[0].messages.span.range()), (1, None));
 }
 
 #[test]

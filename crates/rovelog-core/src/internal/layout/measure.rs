@@ -71,43 +71,8 @@ impl Layout {
 
     /// Adds a slot to the layout, and updates the steps and sizes.
     pub(super) fn take(&mut self, slot: Slot) {
+        self.add_step(&slot);
         let (element, len, size) = (&slot.element, slot.len, slot.element.size());
-        match len {
-            // The number of elements is known only after earlier fields have been read, so there is
-            // no step for this slot.
-            Len::Field(_) => self.is_linked = true,
-            Len::One => match (element, size) {
-                (_, Some(size)) => self.skip(size),
-                (Element::Struct(layout), None)
-                    if self.steps.len() + layout.steps.len() < MAX_STEPS && !layout.is_linked =>
-                {
-                    for step in &layout.steps {
-                        match step {
-                            Step::Skip(bytes) => self.skip(*bytes),
-                            step => self.steps.push(step.clone()),
-                        }
-                    }
-                    self.skip(layout.tail);
-                }
-                (Element::Struct(layout), None) => {
-                    self.steps.push(Step::Structs(Some(1), Arc::clone(layout)));
-                }
-                _ => self.steps.push(Step::Counted(1)),
-            },
-            Len::Fixed(len) => match (element, size) {
-                (_, Some(size)) => self.skip(size.saturating_mul(len.into())),
-                (_, None) if len == 0 => {}
-                (Element::Struct(layout), None) => {
-                    self.steps.push(Step::Structs(Some(len), Arc::clone(layout)));
-                }
-                _ => self.steps.push(Step::Texts(Some(len))),
-            },
-            Len::Counted => match (element, size) {
-                (_, Some(size)) => self.steps.push(Step::Counted(size)),
-                (Element::Struct(layout), None) => self.steps.push(Step::Structs(None, Arc::clone(layout))),
-                _ => self.steps.push(Step::Texts(None)),
-            },
-        }
         let (min_size, values, is_fixed) = match len {
             Len::One => (element.min_size(), element.values(), size.is_some()),
             Len::Fixed(len) => {
@@ -131,6 +96,41 @@ impl Layout {
         self.values = self.values.saturating_add(values);
         self.is_fixed &= is_fixed;
         self.slots.push(slot);
+    }
+
+    /// Adds the step that measures a slot.
+    fn add_step(&mut self, slot: &Slot) {
+        let is_single = slot.len == Len::One;
+        let fixed = match slot.len {
+            Len::One => Some(1),
+            Len::Fixed(len) => Some(len),
+            Len::Counted => None,
+            // The number of elements is known only after earlier fields have been read, so there is
+            // no step for this slot.
+            Len::Field(_) => {
+                self.is_linked = true;
+                return;
+            }
+        };
+        match (&slot.element, slot.element.size(), fixed) {
+            (_, _, Some(0)) => {}
+            (_, Some(size), Some(len)) => self.skip(size.saturating_mul(len.into())),
+            (_, Some(size), None) => self.steps.push(Step::Counted(size)),
+            (Element::Struct(layout), ..)
+                if is_single && self.steps.len() + layout.steps.len() < MAX_STEPS && !layout.is_linked =>
+            {
+                for step in &layout.steps {
+                    match step {
+                        Step::Skip(bytes) => self.skip(*bytes),
+                        step => self.steps.push(step.clone()),
+                    }
+                }
+                self.skip(layout.tail);
+            }
+            (Element::Struct(layout), ..) => self.steps.push(Step::Structs(fixed, Arc::clone(layout))),
+            _ if is_single => self.steps.push(Step::Counted(1)),
+            _ => self.steps.push(Step::Texts(fixed)),
+        }
     }
 
     /// Adds a step that skips `bytes` bytes. If the last step also skips bytes, it is extended

@@ -121,7 +121,16 @@ impl Keys for FieldKeys {
 
 /// The data that a consumer of records has prepared for each field of a layout.
 #[derive(Debug)]
-pub struct KeyTable<K>(Vec<(K, Option<Arc<Self>>)>);
+pub struct KeyTable<K> {
+    fields: Vec<FieldKey<K>>,
+}
+
+/// The data for a field. If the field is a struct, `inside` is the data for the struct's fields.
+#[derive(Debug)]
+struct FieldKey<K> {
+    key: K,
+    inside: Option<Arc<KeyTable<K>>>,
+}
 
 impl<K> KeyTable<K> {
     /// Prepares the data for `layout`. `key` is called for each field, with the index of the field
@@ -145,9 +154,9 @@ impl<K> KeyTable<K> {
                 Element::Struct(inner) => Some(Self::shared(inner, key, known)),
                 _ => None,
             };
-            (key(index, field), inside)
+            FieldKey { key: key(index, field), inside }
         });
-        let table = Arc::new(Self(fields.collect()));
+        let table = Arc::new(Self { fields: fields.collect() });
         known.insert(Arc::as_ptr(layout), Arc::clone(&table));
         table
     }
@@ -158,12 +167,12 @@ impl<K> Keys for KeyTable<K> {
 
     #[inline]
     fn key<'k>(&'k self, index: usize, _: &'k Field) -> &'k K {
-        &self.0[index].0
+        &self.fields[index].key
     }
 
     #[inline]
     fn inside(&self, index: usize) -> &Self {
-        self.0[index].1.as_deref().unwrap_or(self)
+        self.fields[index].inside.as_deref().unwrap_or(self)
     }
 }
 
@@ -211,16 +220,17 @@ impl<K> KeyCache<K> {
         let slot = &mut self.by_topic[topic];
         // In a stream, the layout of a topic can change during the log. The data is then prepared
         // again.
-        let known = match slot {
-            Some(known) if Arc::ptr_eq(&known.0, fields.layout) => known,
+        let keys = match slot {
+            Some((layout, keys)) if Arc::ptr_eq(layout, fields.layout) => keys,
             _ => {
                 let layout = fields.layout;
                 let known = self.by_layout.entry(Arc::as_ptr(layout).addr());
                 let known = known.or_insert_with(|| (Arc::clone(layout), KeyTable::new(layout, key)));
-                slot.insert(known.clone())
+                let (_, keys) = slot.insert(known.clone());
+                keys
             }
         };
-        fields.visit(&*known.1, visitor)
+        fields.visit(&**keys, visitor)
     }
 }
 
