@@ -9,7 +9,7 @@ use rovelog::core::Fields;
 use rovelog::core::internal::layout::{At, KeyCache, Leaf, Visit};
 use rovelog::core::internal::memory;
 use rovelog::core::internal::parallel::{BufferPool, Jobs, in_order};
-use rovelog::{Field, LogReader, Record, Scalar, Select, TopicId};
+use rovelog::{Field, LogReader, Record, Scalar, Select, TopicId, UtcOffset};
 
 use crate::error::check_memory;
 use crate::number::Numbers;
@@ -49,24 +49,9 @@ pub fn write(
         |lines, records: Vec<Record<'_>>| {
             let (mut text, mut lost) = (spare.take(), Vec::new());
             for record in &records {
-                let start = text.len();
-                let time = record.time.and_then(|time| time.to_unix(utc));
-                let time = time.map_or(Time::None, |time| Time::Unix(time.nanos));
-                let t_ns = record.time.map(|time| time.nanos);
-                let index = record.topic.id.index();
-                lines.head(time, t_ns, &names[index], record, &mut text);
-                // The start of the line is written before the record is decoded, so that the
-                // decoded data does not have to be copied. If decoding fails, the start of the line
-                // is removed again.
-                let written = match record.fields() {
-                    Ok(fields) => lines.data(record.topic.id, &fields, &mut text),
-                    Err(error) => Err(error),
-                };
-                if written.is_ok() {
-                    text.extend_from_slice(b"}\n");
-                } else {
-                    text.truncate(start);
-                    lost.push(index);
+                let topic = record.topic.id.index();
+                if lines.line(record, &names[topic], utc, &mut text).is_err() {
+                    lost.push(topic);
                 }
             }
             (text, records.len(), lost)
@@ -148,6 +133,31 @@ pub struct Lines {
 }
 
 impl Lines {
+    /// Writes the line of a record, with the Unix time if it is known.
+    ///
+    /// # Errors
+    /// Returns an error if the record cannot be decoded. In this case, nothing is written.
+    fn line(
+        &mut self,
+        record: &Record<'_>,
+        topic: &str,
+        utc: Option<&UtcOffset>,
+        out: &mut Vec<u8>,
+    ) -> rovelog::Result<()> {
+        let start = out.len();
+        let time = record.time.and_then(|time| time.to_unix(utc));
+        let time = time.map_or(Time::None, |time| Time::Unix(time.nanos));
+        // The start of the line is written before the record is decoded, so that the decoded data
+        // does not have to be copied. If decoding fails, the start of the line is removed again.
+        self.head(time, record.time.map(|time| time.nanos), topic, record, out);
+        let written = record.fields().and_then(|fields| self.data(record.topic.id, &fields, out));
+        match written {
+            Ok(()) => out.extend_from_slice(b"}\n"),
+            Err(_) => out.truncate(start),
+        }
+        written
+    }
+
     /// Writes a line up to the colon before the fields of the record. `topic` is the topic name as
     /// a JSON string.
     pub fn head(

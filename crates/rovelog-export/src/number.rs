@@ -18,14 +18,21 @@ impl fmt::Display for NineDecimals {
 pub(crate) struct Numbers {
     float: zmij::Buffer,
     integer: itoa::Buffer,
-    /// Unix time in whole seconds of the last formatted time, and the text for this second. Most
-    /// rows are in time order, so consecutive rows often share the second.
-    second: (i64, String),
+    /// Unix time in whole seconds of the last formatted time. Most rows are in time order, so
+    /// consecutive rows often share the second.
+    second: i64,
+    /// Text for `second`. Empty before the first time.
+    second_text: String,
 }
 
 impl Default for Numbers {
     fn default() -> Self {
-        Self { float: zmij::Buffer::new(), integer: itoa::Buffer::new(), second: (i64::MIN, String::new()) }
+        Self {
+            float: zmij::Buffer::new(),
+            integer: itoa::Buffer::new(),
+            second: i64::MIN,
+            second_text: String::new(),
+        }
     }
 }
 
@@ -114,20 +121,19 @@ impl Numbers {
     }
 
     fn date_with(&mut self, nanos: i64, width: usize, out: &mut Vec<u8>) {
-        let (second, part) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
-        if self.second.0 != second || self.second.1.is_empty() {
+        let (second, mut part) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
+        if self.second != second || self.second_text.is_empty() {
             // The start of the second may be too early for 64-bit nanoseconds. Therefore, the time
             // itself is formatted, and its decimals are removed.
             let text = Timestamp::new(nanos, Clock::Unix).rfc3339().unwrap_or_default();
-            let whole = text.split(['.', 'Z']).next().unwrap_or_default();
-            self.second = (second, whole.to_owned());
+            let until_second = text.split(['.', 'Z']).next().unwrap_or_default();
+            (self.second, self.second_text) = (second, until_second.to_owned());
         }
-        out.extend_from_slice(self.second.1.as_bytes());
+        out.extend_from_slice(self.second_text.as_bytes());
         let mut digits = *b".000000000";
-        let mut rest = part;
         for digit in digits[1..].iter_mut().rev() {
-            *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
-            rest /= 10;
+            *digit = b'0' + u8::try_from(part % 10).unwrap_or(0);
+            part /= 10;
         }
         if width > 0 {
             out.extend_from_slice(&digits[..=width]);

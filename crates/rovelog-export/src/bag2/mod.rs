@@ -7,7 +7,6 @@
 use std::io::Write;
 
 use rovelog::core::backend::Backend as _;
-use rovelog::core::internal::text;
 pub use rovelog::rosbag12::v2::Compression;
 use rovelog::rosbag12::v2::wire::ConnectionHeader;
 use rovelog::rosbag12::v2::{self, Writer};
@@ -211,9 +210,7 @@ fn losses(bag: &BagReader, exported_topics: &ExportedTopics<'_>, tallies: &[Tall
             (tally.out_of_range, "left out, because a bag cannot store the time"),
             (tally.too_large, "left out as too large for a bag"),
         ] {
-            if count > 0 {
-                losses.push(Loss::new(&topic.name, "", format!("{} {why}", text::count(count, "record"))));
-            }
+            losses.extend(Loss::counted(&topic.name, count, "record", why));
         }
     }
     losses

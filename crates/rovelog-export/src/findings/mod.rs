@@ -108,8 +108,14 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn new(cause: (Kind, Severity), span: Range<i64>, sentence: String, evidence: Vec<Evidence>) -> Self {
-        Self { kind: cause.0, severity: cause.1, start: span.start, end: span.end, sentence, evidence }
+    fn new(
+        kind: Kind,
+        severity: Severity,
+        span: Range<i64>,
+        sentence: String,
+        evidence: Vec<Evidence>,
+    ) -> Self {
+        Self { kind, severity, start: span.start, end: span.end, sentence, evidence }
     }
 }
 

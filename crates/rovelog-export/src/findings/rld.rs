@@ -42,19 +42,25 @@ fn kind_of(diagnostic: &str) -> Option<(Kind, Severity)> {
     }
 }
 
-/// Adds the findings of an RLD log. Diagnostics of the same rule are one finding.
+/// Adds the findings of an RLD log.
 pub(super) fn findings(
     log: &AnyLog,
     reader: &RldReader,
     found: &mut Vec<Finding>,
 ) -> Result<(), ExportError> {
+    diagnostics(log, found)?;
+    out_of_range(reader, found)
+}
+
+/// Adds a finding for each rule of the reader's diagnostics.
+fn diagnostics(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), ExportError> {
     let start = log.info().span().map_or(0, |span| span.0.nanos);
     let mut by_rule: BTreeMap<&str, Vec<&Diagnostic>> = BTreeMap::new();
     for diagnostic in log.diagnostics().list() {
         by_rule.entry(diagnostic.rule.name).or_default().push(diagnostic);
     }
     for (rule, diagnostics) in by_rule {
-        let Some(cause) = kind_of(rule) else { continue };
+        let Some((kind, severity)) = kind_of(rule) else { continue };
         let evidence = diagnostics.iter().take(MAX_EVIDENCE).map(|diagnostic| {
             let time = time_of(log, &diagnostic.range)?;
             Ok(Evidence::bytes("file", time, diagnostic.range.clone()))
@@ -73,8 +79,13 @@ pub(super) fn findings(
             let _ = write!(sentence, "; the same in {}", count(places - 1, "other place"));
         }
         sentence.push('.');
-        found.push(Finding::new(cause, first..last, sentence, evidence));
+        found.push(Finding::new(kind, severity, first..last, sentence, evidence));
     }
+    Ok(())
+}
+
+/// Adds the findings about currents that are outside of their measuring range.
+fn out_of_range(reader: &RldReader, found: &mut Vec<Finding>) -> Result<(), ExportError> {
     let channels = reader.channels();
     let mut scan = Scan::default();
     for current in currents(channels) {
@@ -91,7 +102,7 @@ pub(super) fn findings(
                     digits(limit * 1e3)
                 );
                 let limit = limit.copysign(span.worst.value);
-                span.finding((kind, span.severity(LONG_TIME)), sentence, format!("{topic}.{name}"), limit)
+                span.finding(kind, span.severity(LONG_TIME), sentence, format!("{topic}.{name}"), limit)
             }
         };
         let what = ", but its range bit says that it is valid";

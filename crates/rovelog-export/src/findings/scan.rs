@@ -117,18 +117,16 @@ pub(crate) fn each_row(
 ) -> Result<(), ExportError> {
     let Some(topic) = log.topic(topic).filter(|topic| topic.count > 0) else { return Ok(()) };
     let mut scan = Scan { window, ..Scan::default() };
-    scan.add(topic.get(), fields.iter().copied(), Rows(each));
+    scan.add(topic.get(), fields.iter().copied(), each);
     scan.run(log, &mut Vec::new())
 }
 
 /// Window of [`each_row`] that contains all rows.
 pub(crate) const WHOLE_LOG: (Option<i64>, Option<i64>) = (None, None);
 
-/// A watch that passes each row to a function and has no findings.
-struct Rows<F>(F);
-
-impl<F: FnMut(i64, &[f64])> Watch for Rows<F> {
+/// A function is a watch without findings, which is called with the time and values of each row.
+impl<F: FnMut(i64, &[f64])> Watch for F {
     fn row(&mut self, time: i64, values: &[f64]) {
-        (self.0)(time, values);
+        self(time, values);
     }
 }

@@ -55,8 +55,7 @@ pub(super) fn lost_bytes(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), E
     let latest = lost.ranges.last().map(|range| time_of(log, range)).transpose()?.flatten();
     let times = || evidence.iter().filter_map(|evidence| evidence.time).chain(latest);
     let (start, end) = (times().min().unwrap_or(start), times().max().unwrap_or(end));
-    let cause = (Kind::LostBytes, Severity::Medium);
-    found.push(Finding::new(cause, start..end, format!("{lost}."), evidence));
+    found.push(Finding::new(Kind::LostBytes, Severity::Medium, start..end, format!("{lost}."), evidence));
     Ok(())
 }
 
@@ -96,18 +95,18 @@ pub(super) fn topics(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), Expor
         // If the clock was set, the times of most topics go back. If the times of only a few topics
         // go back, single messages were late.
         let is_clock = falling.len() * 2 > timed;
-        let late = (Kind::LateMessages, Severity::Low);
-        let cause = if is_clock { (Kind::ClockJump, Severity::Medium) } else { late };
+        let (kind, severity) =
+            if is_clock { (Kind::ClockJump, Severity::Medium) } else { (Kind::LateMessages, Severity::Low) };
         let evidence = falling.iter().take(MAX_EVIDENCE);
         let evidence = evidence
             .filter_map(|topic| Some(Evidence::value(name(topic), topic.first_fall?, topic.falling as f64)));
-        found.push(Finding::new(cause, first..first, sentence, evidence.collect()));
+        found.push(Finding::new(kind, severity, first..first, sentence, evidence.collect()));
     }
     for topic in health.iter().filter(|topic| topic.is_stuck) {
         let (Some(time), name) = (topic.first, name(topic)) else { continue };
         let sentence = format!("All {} of topic {name} have the same time.", count(topic.count, "record"));
         let evidence = vec![Evidence::value(name, time, topic.count as f64)];
-        found.push(Finding::new((Kind::ClockJump, Severity::Medium), time..time, sentence, evidence));
+        found.push(Finding::new(Kind::ClockJump, Severity::Medium, time..time, sentence, evidence));
     }
     Ok(())
 }
@@ -131,7 +130,7 @@ fn stall(mut pauses: Vec<Evidence>, what: &str) -> Option<Finding> {
     let is_problem = pauses.len() > 1 || length >= LONG_STALL;
     let severity = if is_problem { Severity::Medium } else { Severity::Low };
     pauses.truncate(MAX_EVIDENCE);
-    Some(Finding::new((Kind::TopicStall, severity), start..end, sentence, pauses))
+    Some(Finding::new(Kind::TopicStall, severity, start..end, sentence, pauses))
 }
 
 /// Adds findings about messages of ROS bags that arrived late. The delay of a message is the time
@@ -157,7 +156,7 @@ pub(super) fn delays(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), Expor
             let late = digits(span.worst.value);
             let sentence = format!("Messages of {topic} arrived up to {late} s later than usual.");
             let signal = format!("{topic}.header.stamp");
-            span.finding((Kind::LateMessages, Severity::Medium), sentence, signal, LATE / 1e9)
+            span.finding(Kind::LateMessages, Severity::Medium, sentence, signal, LATE / 1e9)
         });
     }
     scan.run(&**log, found)

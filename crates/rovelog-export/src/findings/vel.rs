@@ -23,14 +23,10 @@ const FROZEN_POSITION_TIME: i64 = 5_000_000_000;
 const MIN_SPEED: f64 = 5.0;
 
 /// Fields of an inertial sensor.
+#[rustfmt::skip]
 const POSE: [&str; 7] = [
-    "quaternion[0]",
-    "quaternion[1]",
-    "quaternion[2]",
-    "quaternion[3]",
-    "acceleration[0]",
-    "acceleration[1]",
-    "acceleration[2]",
+    "quaternion[0]", "quaternion[1]", "quaternion[2]", "quaternion[3]", "acceleration[0]",
+    "acceleration[1]", "acceleration[2]",
 ];
 
 /// Fields of a GPS receiver. The first is the speed.
@@ -65,8 +61,7 @@ pub(super) fn findings(log: &VelReader, found: &mut Vec<Finding>) -> Result<(), 
         let report = move |topic: &str, span: &Span| {
             let what = if has_speed { "position" } else { "measured values" };
             let sentence = format!("The {what} of {topic} did not change for {}.", seconds(span.longest));
-            let cause = (Kind::FrozenSensor, Severity::Medium);
-            span.finding(cause, sentence, topic.to_owned(), min as f64 / 1e9)
+            span.finding(Kind::FrozenSensor, Severity::Medium, sentence, topic.to_owned(), min as f64 / 1e9)
         };
         scan.check(topic, fields.iter().copied(), Holds::above(min), test, report);
     }
@@ -107,5 +102,5 @@ fn lost_packets(log: &VelReader, found: &mut Vec<Finding>) {
         let length = Evidence::value("VelodyneRawDataM.packets", gap.start, gap.length as f64 / 1e9);
         length.with_limit(period as f64 / 1e9)
     });
-    found.push(Finding::new((Kind::LostPackets, severity), start..end, sentence, evidence.collect()));
+    found.push(Finding::new(Kind::LostPackets, severity, start..end, sentence, evidence.collect()));
 }

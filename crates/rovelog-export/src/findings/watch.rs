@@ -39,13 +39,14 @@ impl Span {
     /// Creates a finding whose evidence is the worst value of `signal`.
     pub(super) fn finding(
         &self,
-        cause: (Kind, Severity),
+        kind: Kind,
+        severity: Severity,
         sentence: String,
         signal: String,
         limit: f64,
     ) -> Finding {
         let evidence = Evidence::value(signal, self.worst.time, self.worst.value).with_limit(limit);
-        Finding::new(cause, self.start..self.end, sentence, vec![evidence])
+        Finding::new(kind, severity, self.start..self.end, sentence, vec![evidence])
     }
 
     /// Extends this span to the end of a later span.

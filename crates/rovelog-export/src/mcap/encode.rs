@@ -5,26 +5,8 @@ use rovelog::{Field, FieldType, Record, Scalar};
 
 use super::proto;
 
-/// Encoded tag of a protobuf field. The tag consists of the field number and the wire type.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Tag {
-    /// Bytes of the tag, as a little-endian number.
-    bytes: u64,
-    /// Number of bytes of the tag.
-    len: u32,
-}
-
-impl Tag {
-    /// No tag, for the elements of a list.
-    const NONE: Self = Self { bytes: 0, len: 0 };
-
-    fn new(number: u32, wire_type: u32) -> Self {
-        let varint = Varint::new(u64::from(number << 3 | wire_type));
-        Self { bytes: varint.bytes, len: varint.len }
-    }
-}
-
 /// A number of at most 56 bits as a protobuf varint, which has 7 bits in each byte.
+#[derive(Clone, Copy, Debug)]
 struct Varint {
     /// Bytes of the varint, as a little-endian number.
     bytes: u64,
@@ -33,6 +15,8 @@ struct Varint {
 }
 
 impl Varint {
+    /// No bytes. Elements of a list have no tag.
+    const NONE: Self = Self { bytes: 0, len: 0 };
     /// Largest number with a varint of 8 bytes.
     const MAX: u64 = (1 << 56) - 1;
     /// Bits that announce another byte, for 8 bytes.
@@ -52,6 +36,13 @@ impl Varint {
     }
 }
 
+/// Encoded tag of a protobuf field. The tag consists of the field number and the wire type.
+type Tag = Varint;
+
+fn encoded_tag(number: u32, wire_type: u32) -> Tag {
+    Varint::new(u64::from(number << 3 | wire_type))
+}
+
 /// Returns the tag of a field. `position` is the index of the field in its type.
 fn tag(position: usize, field: &Field) -> Tag {
     // The wire types of protobuf are 0 for a varint, 1 for 64 bits, 2 for a field with a length,
@@ -62,7 +53,7 @@ fn tag(position: usize, field: &Field) -> Tag {
         FieldType::Scalar(_) => 0,
         _ => 2,
     };
-    Tag::new(u32::try_from(position + 1).unwrap_or(u32::MAX), wire_type)
+    encoded_tag(u32::try_from(position + 1).unwrap_or(u32::MAX), wire_type)
 }
 
 /// Encodes records as protobuf messages.
@@ -243,8 +234,8 @@ impl Visit<Tag> for Message<'_> {
             Leaf::Pair(scalar, bytes) => {
                 self.start(*tag);
                 let (sec, nsec) = bytes.split_at(4);
-                self.scalar(&Tag::new(1, 0), *scalar, sec);
-                self.scalar(&Tag::new(2, 0), *scalar, nsec);
+                self.scalar(&encoded_tag(1, 0), *scalar, sec);
+                self.scalar(&encoded_tag(2, 0), *scalar, nsec);
                 return self.end();
             }
         };
@@ -279,7 +270,7 @@ mod tests {
             let (mut out, mut want) = (Vec::new(), Vec::new());
             let scratch = &mut Scratch::default();
             let mut message = Message { out: &mut out, scratch, open: Vec::new(), nulls: 0 };
-            message.varint(Tag::new(2000, 0), number);
+            message.varint(encoded_tag(2000, 0), number);
             message.flush();
             proto::varint(2000 << 3, &mut want);
             proto::varint(number, &mut want);

@@ -20,6 +20,18 @@ pub(super) struct Extra {
     pub(super) bytes: Vec<u8>,
 }
 
+impl Extra {
+    /// Creates a message that viewers can draw.
+    pub(super) fn drawn(
+        nanos: i64,
+        topic: impl Into<Cow<'static, str>>,
+        kind: WellKnown,
+        bytes: Vec<u8>,
+    ) -> Self {
+        Self { nanos, topic: topic.into(), schema: ExtraSchema::WellKnown(kind), bytes }
+    }
+}
+
 /// Schema of an additional message.
 pub(super) enum ExtraSchema {
     /// A type that viewers can draw without configuration.

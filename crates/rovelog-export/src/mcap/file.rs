@@ -235,14 +235,13 @@ impl<'p, 'a> File<'p, 'a> {
             Loss::new(topic, "", format!("MCAP cannot store the times of {}", text::count(*count, "message")))
         }));
         for (topic, of_topic) in self.log.topics().iter().zip(self.losses) {
-            let mut lost = |count: u64, noun: &str, why: &str| {
-                if count > 0 {
-                    losses.push(Loss::new(&topic.name, "", format!("{} {why}", text::count(count, noun))));
-                }
-            };
-            lost(of_topic.undecodable, "record", "cannot be decoded");
-            lost(of_topic.out_of_range, "record", "left out, because MCAP cannot store the time");
-            lost(of_topic.nulls, "missing value", "written as 0 or empty in protobuf");
+            for (count, noun, why) in [
+                (of_topic.undecodable, "record", "cannot be decoded"),
+                (of_topic.out_of_range, "record", "left out, because MCAP cannot store the time"),
+                (of_topic.nulls, "missing value", "written as 0 or empty in protobuf"),
+            ] {
+                losses.extend(Loss::counted(&topic.name, count, noun, why));
+            }
             if of_topic.too_deep {
                 losses.push(Loss::new(
                     &topic.name,

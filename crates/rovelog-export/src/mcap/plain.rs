@@ -3,7 +3,7 @@
 
 use rovelog::{AnyLog, Text};
 
-use super::extras::{Extra, ExtraSchema, Extras};
+use super::extras::{Extra, Extras};
 use super::foxglove::{self, WellKnown};
 use super::options::{McapOptions, RosForm};
 use crate::TimeBase;
@@ -45,9 +45,7 @@ impl Extras for Plain<'_> {
 /// Returns the message for a console line. A line without a time gets the time 0.
 pub(super) fn log_message(text: &Text, base: &TimeBase) -> Extra {
     let nanos = text.time.map_or(0, |time| time.nanos);
-    let mut bytes = Vec::new();
-    let from = (text.level, text.source.as_deref().unwrap_or_default());
-    foxglove::log(base.place(nanos).unwrap_or(nanos), from, &text.text, &mut bytes);
-    let schema = ExtraSchema::WellKnown(WellKnown::Log);
-    Extra { nanos, topic: "/foxglove/log".into(), schema, bytes }
+    let at = base.place(nanos).unwrap_or(nanos);
+    let source = text.source.as_deref().unwrap_or_default();
+    Extra::drawn(nanos, "/foxglove/log", WellKnown::Log, foxglove::log(at, text.level, source, &text.text))
 }

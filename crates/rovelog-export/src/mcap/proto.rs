@@ -49,9 +49,9 @@ pub(super) fn fixed32(field: u32, value: u32, out: &mut Vec<u8>) {
 }
 
 /// Writes a text or bytes field unless it is empty.
-pub(super) fn bytes(field: u32, value: &[u8], out: &mut Vec<u8>) {
-    if !value.is_empty() {
-        element(field, value, out);
+pub(super) fn bytes(field: u32, value: impl AsRef<[u8]>, out: &mut Vec<u8>) {
+    if !value.as_ref().is_empty() {
+        element(field, value.as_ref(), out);
     }
 }
 

@@ -4,6 +4,7 @@
 //! The names of types and fields follow the mapping that is proposed for `mcap convert` in issue
 //! 1675 of foxglove/mcap.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
@@ -56,14 +57,11 @@ impl<'a> Px4<'a> {
             heading: None,
             metadata: &[],
         };
-        let mut bytes = Vec::with_capacity(192);
-        foxglove::location_fix(at, &fix, &mut bytes);
-        let schema = ExtraSchema::WellKnown(WellKnown::LocationFix);
-        let topic = match source.number {
+        let topic: Cow<'static, str> = match source.number {
             0 => "/foxglove/gps".into(),
             number => format!("/foxglove/gps/{number}").into(),
         };
-        Some(Extra { nanos: 0, topic, schema, bytes })
+        Some(Extra::drawn(0, topic, WellKnown::LocationFix, foxglove::location_fix(at, &fix)))
     }
 
     /// Adds the messages for the pose of the vehicle. The position in the pose is the last known
@@ -76,15 +74,10 @@ impl<'a> Px4<'a> {
         } else {
             (east_north_up(&ned), "map", "base_link")
         };
-        let (mut in_frame, mut transform) = (Vec::with_capacity(128), Vec::with_capacity(128));
-        foxglove::pose_in_frame(at, parent, &pose, &mut in_frame);
-        foxglove::frame_transform(at, (parent, child), &pose, &mut transform);
-        for (topic, kind, bytes) in [
-            ("/foxglove/pose", WellKnown::PoseInFrame, in_frame),
-            ("/tf", WellKnown::FrameTransform, transform),
-        ] {
-            out.push(Extra { nanos: 0, topic: topic.into(), schema: ExtraSchema::WellKnown(kind), bytes });
-        }
+        let in_frame = foxglove::pose_in_frame(at, parent, &pose);
+        let transform = foxglove::frame_transform(at, parent, child, &pose);
+        out.push(Extra::drawn(0, "/foxglove/pose", WellKnown::PoseInFrame, in_frame));
+        out.push(Extra::drawn(0, "/tf", WellKnown::FrameTransform, transform));
     }
 }
 
@@ -142,8 +135,8 @@ impl Extras for Px4<'_> {
             let mut bytes = Vec::new();
             proto::uint(1, micros(nanos), &mut bytes);
             proto::uint(2, text.level.into(), &mut bytes);
-            proto::bytes(3, text.text.as_bytes(), &mut bytes);
-            proto::bytes(4, text.source.unwrap_or_default().as_bytes(), &mut bytes);
+            proto::bytes(3, text.text, &mut bytes);
+            proto::bytes(4, text.source.unwrap_or_default(), &mut bytes);
             found.push(own(nanos, "log_message", &LOG_MESSAGE, bytes));
         }
         let parameters = self.reader.parameters();
@@ -193,7 +186,7 @@ fn own(nanos: i64, topic: &'static str, schema: &Arc<Schema>, bytes: Vec<u8>) ->
 fn parameter(nanos: i64, name: &str, value: &Value, default: bool) -> Extra {
     let mut bytes = Vec::new();
     proto::uint(1, micros(nanos), &mut bytes);
-    proto::bytes(2, name.as_bytes(), &mut bytes);
+    proto::bytes(2, name, &mut bytes);
     match value {
         Value::Int(value, _) => {
             proto::bytes(3, b"int32", &mut bytes);
@@ -205,7 +198,7 @@ fn parameter(nanos: i64, name: &str, value: &Value, default: bool) -> Extra {
         }
         other => {
             proto::bytes(3, b"other", &mut bytes);
-            proto::bytes(6, other.to_json().as_bytes(), &mut bytes);
+            proto::bytes(6, other.to_json(), &mut bytes);
         }
     }
     proto::uint(7, default.into(), &mut bytes);

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use ::mcap::records::MessageHeader;
-use rovelog::core::internal::text;
 use rovelog::rosbag12::{BagReader, Publisher};
 use rovelog::{LogReader as _, Record, Topic};
 
@@ -74,6 +73,18 @@ struct Tally {
     times: u64,
 }
 
+impl Tally {
+    fn losses(&self, topic: &Topic) -> impl Iterator<Item = Loss> {
+        let counts = [
+            (self.truncated, "record", "cannot be decoded"),
+            (self.misfits, "record", "cannot be read with the only known definition"),
+            (self.surplus, "record", "with bytes after the last field, which ROS 2 does not allow"),
+            (self.times, "time", "with more seconds than fit into the 31 bits of ROS 2"),
+        ];
+        counts.into_iter().filter_map(|(count, noun, why)| Loss::counted(&topic.name, count, noun, why))
+    }
+}
+
 impl<'a> Ros<'a> {
     pub(super) fn new(bag: &'a BagReader, form: RosForm) -> Self {
         let topics = bag.topics().iter().map(|_| None).collect();
@@ -131,42 +142,21 @@ impl<'a> Ros<'a> {
     /// Returns the losses, and notes about intended differences from the bag.
     pub(super) fn outcome(self) -> (Vec<Loss>, Vec<String>) {
         let (mut losses, mut notes) = (Vec::new(), Vec::new());
-        for (topic, messages) in self.bag.topics().iter().zip(self.topics) {
-            let messages = match messages {
-                Some(TopicOutput::Typed(messages)) => messages,
+        for (topic, output) in self.bag.topics().iter().zip(self.topics) {
+            match output {
+                Some(TopicOutput::Typed(messages)) => {
+                    if self.form == RosForm::Ros2 && messages.exported.ty.has_header() && notes.is_empty() {
+                        notes.push(NO_SEQ.to_owned());
+                    }
+                    losses.extend(messages.exported.losses);
+                    losses.extend(messages.tally.losses(topic));
+                }
                 Some(TopicOutput::Bytes(bytes)) => {
+                    notes.push(bytes.note(topic));
                     losses.extend(bytes.losses);
-                    let what = match topic.type_name.as_str() {
-                        "*" => "the bag does not name its message type".to_owned(),
-                        name => format!("the bag has no definition of {name}"),
-                    };
-                    let messages = if bytes.count == 1 { "message is" } else { "messages are" };
-                    notes.push(format!(
-                        "{}: {what}, so {} {messages} written as bytes without a schema",
-                        topic.name, bytes.count
-                    ));
-                    continue;
                 }
-                Some(TopicOutput::Skipped(loss)) => {
-                    losses.push(loss);
-                    continue;
-                }
-                None => continue,
-            };
-            if self.form == RosForm::Ros2 && messages.exported.ty.has_header() && notes.is_empty() {
-                notes.push(NO_SEQ.to_owned());
-            }
-            losses.extend(messages.exported.losses);
-            let tally = messages.tally;
-            for (count, noun, why) in [
-                (tally.truncated, "record", "cannot be decoded"),
-                (tally.misfits, "record", "cannot be read with the only known definition"),
-                (tally.surplus, "record", "with bytes after the last field, which ROS 2 does not allow"),
-                (tally.times, "time", "with more seconds than fit into the 31 bits of ROS 2"),
-            ] {
-                if count > 0 {
-                    losses.push(Loss::new(&topic.name, "", format!("{} {why}", text::count(count, noun))));
-                }
+                Some(TopicOutput::Skipped(loss)) => losses.push(loss),
+                None => {}
             }
         }
         (losses, notes)
@@ -203,6 +193,17 @@ impl Bytes {
         let metadata = known.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
         Self { name, metadata, losses, count: 0 }
     }
+
+    /// Returns the note that the messages have no schema.
+    fn note(&self, topic: &Topic) -> String {
+        let Self { count, .. } = self;
+        let what = match topic.type_name.as_str() {
+            "*" => "the bag does not name its message type".to_owned(),
+            name => format!("the bag has no definition of {name}"),
+        };
+        let messages = if *count == 1 { "message is" } else { "messages are" };
+        format!("{}: {what}, so {count} {messages} written as bytes without a schema", topic.name)
+    }
 }
 
 /// Returns the number of the ROS 2 schema for a type.
@@ -211,11 +212,19 @@ fn ros2_schema(file: &mut File<'_, '_>, ty: &ExportedType<'_>) -> Result<u16, Ex
     file.writer.add_schema(&name, "ros2msg", text.as_bytes())
 }
 
+/// A topic with converted messages.
+struct Ros2Topic {
+    channel: u16,
+    /// Compiled conversion of its messages to ROS 2.
+    code: CompiledType,
+    /// Sequence number of the next message.
+    sequence: u32,
+}
+
 /// Writes the messages that are made from VEL and ULog logs, after conversion to ROS 2.
 pub(super) struct Ros2Sink<'f, 'p, 'a> {
     file: &'f mut File<'p, 'a>,
-    /// Channel of each topic, the conversion of its messages, and the number of messages.
-    topics: Vec<(u16, CompiledType, u32)>,
+    topics: Vec<Ros2Topic>,
     /// Buffer for converted messages.
     buffer: Vec<u8>,
 }
@@ -234,21 +243,17 @@ impl Sink for Ros2Sink<'_, '_, '_> {
     fn topic(&mut self, name: &str, ty: &ExportedType<'_>) -> Result<usize, ExportError> {
         let schema = ros2_schema(self.file, ty)?;
         let channel = self.file.writer.add_channel(schema, name, "cdr", &BTreeMap::new())?;
-        self.topics.push((channel, CompiledType::new(ty), 0));
+        self.topics.push(Ros2Topic { channel, code: CompiledType::new(ty), sequence: 0 });
         Ok(self.topics.len() - 1)
     }
 
     fn message(&mut self, topic: usize, time: RosTime, payload: &[u8]) -> Result<bool, ExportError> {
-        let (channel_id, code, sequence) = &mut self.topics[topic];
+        let Ros2Topic { channel, code, sequence } = &mut self.topics[topic];
         let converted = code.convert(payload, &mut self.buffer);
         debug_assert!(converted.is_ok_and(|losses| !losses.surplus), "the payload does not fit its type");
         let time = u64::from(time.sec) * 1_000_000_000 + u64::from(time.nsec);
-        let header = MessageHeader {
-            channel_id: *channel_id,
-            sequence: *sequence,
-            log_time: time,
-            publish_time: time,
-        };
+        let header =
+            MessageHeader { channel_id: *channel, sequence: *sequence, log_time: time, publish_time: time };
         *sequence = sequence.wrapping_add(1);
         self.file.write(&header, &self.buffer)?;
         Ok(converted.is_ok())

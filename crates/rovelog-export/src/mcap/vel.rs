@@ -13,7 +13,7 @@ use rovelog::vel_format::wire::{ImageData, LaserRange, RobotPose};
 use rovelog::vel_format::{Kind, Payload, VelReader};
 use rovelog::{FieldType, LogReader as _, Record, Select, Topic, TopicId};
 
-use super::extras::{Extra, ExtraSchema, Extras, RecordForm};
+use super::extras::{Extra, Extras, RecordForm};
 use super::foxglove::{self, WellKnown};
 use super::options::McapOptions;
 use crate::cloud::FIELDS;
@@ -85,11 +85,10 @@ impl<'a> Vel<'a> {
     fn next_cloud(&mut self) {
         let Some(Cloud { nanos, start, data }) = self.clouds.next() else { return };
         let at = self.base.place(start).unwrap_or(start);
-        let mut cloud = Vec::with_capacity(data.len() + 256);
-        foxglove::point_cloud(at, VELODYNE, &FIELDS, &data, &mut cloud);
+        let cloud = foxglove::point_cloud(at, VELODYNE, &FIELDS, &data);
         self.pending.extend([
-            transform(nanos, at, (VEHICLE, VELODYNE), &IDENTITY_POSE),
-            extra(nanos, "/velodyne/points".into(), WellKnown::PointCloud, cloud),
+            transform(nanos, at, VEHICLE, VELODYNE, &IDENTITY_POSE),
+            Extra::drawn(nanos, "/velodyne/points", WellKnown::PointCloud, cloud),
         ]);
     }
 
@@ -110,10 +109,9 @@ impl<'a> Vel<'a> {
         };
         let points: Vec<_> = points.collect();
         let angle = |point: Option<&rovelog::vel_format::laser::ScanPoint>| point.map_or(0.0, |p| p.angle);
-        let ends = (angle(points.first()), angle(points.last()));
-        let mut bytes = Vec::new();
         let ranges: Vec<_> = points.iter().map(|point| point.range.unwrap_or(f64::NAN)).collect();
-        foxglove::laser_scan(at, &sensor.frame, ends, &ranges, &mut bytes);
+        let (start, end) = (angle(points.first()), angle(points.last()));
+        let scan = foxglove::laser_scan(at, &sensor.frame, start, end, &ranges);
         // Some viewers can only draw point clouds. The scan is therefore written as a laser scan
         // and as a point cloud.
         let mut data = Vec::new();
@@ -121,13 +119,12 @@ impl<'a> Vel<'a> {
             #[expect(clippy::cast_possible_truncation, reason = "ranges are whole millimeters below 100 m")]
             data.extend([x as f32, y as f32, 0.0].into_iter().flat_map(f32::to_le_bytes));
         }
-        let mut cloud = Vec::new();
-        foxglove::point_cloud(at, &sensor.frame, &FIELDS[..3], &data, &mut cloud);
+        let cloud = foxglove::point_cloud(at, &sensor.frame, &FIELDS[..3], &data);
         let [scans, clouds] = sensor.channels.clone();
         out.extend([
-            transform(0, at, (VEHICLE, &sensor.frame), &IDENTITY_POSE),
-            extra(0, scans, WellKnown::LaserScan, bytes),
-            extra(0, clouds, WellKnown::PointCloud, cloud),
+            transform(0, at, VEHICLE, &sensor.frame, &IDENTITY_POSE),
+            Extra::drawn(0, scans, WellKnown::LaserScan, scan),
+            Extra::drawn(0, clouds, WellKnown::PointCloud, cloud),
         ]);
     }
 
@@ -139,14 +136,13 @@ impl<'a> Vel<'a> {
             return;
         };
         let [compressed, raw] = sensor.channels.clone();
-        let mut bytes = Vec::with_capacity(image.data.len() + 64);
         out.push(if let Encoding::File(format) = encoding {
-            foxglove::compressed_image(at, &sensor.frame, (&image.data, format.name()), &mut bytes);
-            extra(0, compressed, WellKnown::CompressedImage, bytes)
+            let bytes = foxglove::compressed_image(at, &sensor.frame, &image.data, format.name());
+            Extra::drawn(0, compressed, WellKnown::CompressedImage, bytes)
         } else {
-            let layout = (layout_of(image, encoding), encoding.name());
-            foxglove::raw_image(at, &sensor.frame, layout, &image.data, &mut bytes);
-            extra(0, raw, WellKnown::RawImage, bytes)
+            let layout = layout_of(image, encoding);
+            let bytes = foxglove::raw_image(at, &sensor.frame, layout, encoding.name(), &image.data);
+            Extra::drawn(0, raw, WellKnown::RawImage, bytes)
         });
     }
 
@@ -162,7 +158,6 @@ impl<'a> Vel<'a> {
         for (name, value) in [("hdop", data.hdop), ("vdop", data.vdop), ("pdop", data.pdop)] {
             metadata.extend(finite(value.get()).map(|_| (name, value.get().to_string())));
         }
-        let mut bytes = Vec::new();
         let fix = foxglove::Fix {
             latitude,
             longitude,
@@ -174,32 +169,25 @@ impl<'a> Vel<'a> {
             heading: course(fix).map(|course| f64::from(course).to_radians()),
             metadata: &metadata,
         };
-        foxglove::location_fix(at, &fix, &mut bytes);
-        Some(extra(0, "/gps".into(), WellKnown::LocationFix, bytes))
+        Some(Extra::drawn(0, "/gps", WellKnown::LocationFix, foxglove::location_fix(at, &fix)))
     }
 
     /// Adds the messages for the orientation of the vehicle.
     fn pose(&self, pose: &RobotPose, at: i64, out: &mut Vec<Extra>) {
         if let Some(orientation) = orientation(self.reader, pose) {
             let turned = Pose { orientation, ..IDENTITY_POSE };
-            let mut bytes = Vec::new();
-            foxglove::pose_in_frame(at, WORLD, &turned, &mut bytes);
-            out.push(transform(0, at, (WORLD, VEHICLE), &turned));
-            out.push(extra(0, "/imu".into(), WellKnown::PoseInFrame, bytes));
+            let in_frame = foxglove::pose_in_frame(at, WORLD, &turned);
+            out.push(transform(0, at, WORLD, VEHICLE, &turned));
+            out.push(Extra::drawn(0, "/imu", WellKnown::PoseInFrame, in_frame));
         }
     }
 }
 
-fn extra(nanos: i64, topic: String, kind: WellKnown, bytes: Vec<u8>) -> Extra {
-    Extra { nanos, topic: topic.into(), schema: ExtraSchema::WellKnown(kind), bytes }
-}
-
 /// Returns the message for the pose of a coordinate frame. `at` is the time on the clock of the
 /// MCAP file.
-fn transform(nanos: i64, at: i64, frames: (&str, &str), pose: &Pose) -> Extra {
-    let mut bytes = Vec::new();
-    foxglove::frame_transform(at, frames, pose, &mut bytes);
-    extra(nanos, "/tf".into(), WellKnown::FrameTransform, bytes)
+fn transform(nanos: i64, at: i64, parent: &str, child: &str, pose: &Pose) -> Extra {
+    let bytes = foxglove::frame_transform(at, parent, child, pose);
+    Extra::drawn(nanos, "/tf", WellKnown::FrameTransform, bytes)
 }
 
 /// Returns whether the messages of a topic have an unknown type. Such messages are only available

@@ -9,13 +9,14 @@ use rovelog::{Clock, Timestamp};
 /// Number of nanoseconds in a second.
 const SECOND: f64 = 1e9;
 
-/// A tick of the horizontal axis.
+/// A tick of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
-    /// Position of the tick in the unit of the axis, which is seconds or hertz.
+    /// Position of the tick in the unit of the axis. The unit of a horizontal axis is seconds
+    /// or hertz.
     pub(super) at: f64,
     pub(super) label: String,
-    /// Date of the tick. `None` unless the tick is the first tick of a day.
+    /// Date of the tick. `None` unless the tick is the first tick of a day on a time axis.
     pub(super) date: Option<String>,
 }
 
@@ -24,8 +25,7 @@ pub(super) struct Tick {
 pub(super) struct Scale {
     /// Lower and upper end of the axis.
     pub(super) range: (f64, f64),
-    /// Value and label of each tick.
-    pub(super) ticks: Vec<(f64, String)>,
+    pub(super) ticks: Vec<Tick>,
     /// Unit of the tick labels, with a prefix or a power of ten. For example, `mV` or `×10⁶ m`.
     pub(super) unit: Option<String>,
 }
@@ -37,10 +37,7 @@ impl Scale {
         let range = with_margin(extent);
         let (low, high) = extent.unwrap_or((0.0, 1.0));
         let (factor, unit) = prefixed(unit, low.abs().max(high.abs()));
-        let (values, digits) = ticks(range, wanted, factor);
-        // The addition of 0 turns -0 into 0, so that the label has no minus sign.
-        let ticks = values.into_iter().map(|value| (value, format!("{:.digits$}", value / factor + 0.0)));
-        Self { range, ticks: ticks.collect(), unit }
+        Self { range, ticks: ticks(range, wanted, factor), unit }
     }
 
     /// Returns the position of a value on the axis. The position is 0 at the lower end and 1 at the
@@ -53,9 +50,18 @@ impl Scale {
     }
 }
 
+/// Returns about `wanted` ticks at round numbers within a range. The labels are the numbers
+/// divided by `factor`, with as many decimals as they need to be exact.
+fn ticks(range: (f64, f64), wanted: usize, factor: f64) -> Vec<Tick> {
+    let (values, digits) = round_numbers(range, wanted, factor);
+    // The addition of 0 turns -0 into 0, so that the label has no minus sign.
+    let label = |value: f64| format!("{:.digits$}", value / factor + 0.0);
+    values.into_iter().map(|at| Tick { at, label: label(at), date: None }).collect()
+}
+
 /// Returns about `wanted` round numbers within a range. Also returns the number of decimals that
 /// show these numbers exactly after they are divided by `factor`.
-fn ticks((low, high): (f64, f64), wanted: usize, factor: f64) -> (Vec<f64>, usize) {
+fn round_numbers((low, high): (f64, f64), wanted: usize, factor: f64) -> (Vec<f64>, usize) {
     let span = high - low;
     if span <= 0.0 || !span.is_finite() {
         return (vec![low], 3);
@@ -223,8 +229,7 @@ pub(super) fn times(span: (f64, f64), utc: Option<i64>, wanted: usize) -> Vec<Ti
 
 /// Returns ticks for a horizontal axis of numbers, such as frequencies.
 pub(super) fn plain(span: (f64, f64), wanted: usize) -> Vec<Tick> {
-    let (values, digits) = ticks(span, wanted, 1.0);
-    values.into_iter().map(|at| Tick { at, label: format!("{at:.digits$}"), date: None }).collect()
+    ticks(span, wanted, 1.0)
 }
 
 /// Formats a Unix time as a time of day and a date. The time of day has as many decimals as the
@@ -274,7 +279,7 @@ mod tests {
     use super::*;
 
     fn labels(scale: &Scale) -> Vec<&str> {
-        scale.ticks.iter().map(|(_, label)| &**label).collect()
+        scale.ticks.iter().map(|tick| &*tick.label).collect()
     }
 
     #[test]

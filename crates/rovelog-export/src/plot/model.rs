@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::axis::prefixed;
+use super::axis::{Tick, plain, prefixed, times};
 use super::series::{Series, Side};
 
 /// Maximum number of lines in a panel. If there were more lines, they would be hard to tell apart.
@@ -262,6 +262,11 @@ impl Plot {
     /// Returns whether the horizontal axis shows frequencies instead of times.
     pub const fn shows_frequencies(&self) -> bool {
         self.hertz
+    }
+
+    /// Returns at most about `wanted` ticks of the horizontal axis.
+    pub(super) fn ticks(&self, wanted: usize) -> Vec<Tick> {
+        if self.hertz { plain(self.span, wanted) } else { times(self.span, self.utc, wanted) }
     }
 
     /// Returns the names of the bands without duplicates, in order of first appearance.

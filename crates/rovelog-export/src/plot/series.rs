@@ -116,31 +116,37 @@ pub(super) trait Sink {
     fn push(&mut self, time: i64, value: f64);
 }
 
-/// Summary of the values in a pixel column or block: the first, minimum, maximum and last value,
-/// each as (time, value).
+/// A value of a signal, with its time in nanoseconds of the log's clock.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    time: i64,
+    value: f64,
+}
+
+/// Summary of the values in a pixel column or block: the first, minimum, maximum and last value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Summary {
-    first: (i64, f64),
-    min: (i64, f64),
-    max: (i64, f64),
-    last: (i64, f64),
+    first: Sample,
+    min: Sample,
+    max: Sample,
+    last: Sample,
     /// True if at least one of the values is NaN or infinite. The line is interrupted in this case.
     has_gap: bool,
 }
 
 impl Summary {
     pub(super) fn new(time: i64, value: f64) -> Self {
-        let here = (time, value);
+        let here = Sample { time, value };
         Self { first: here, min: here, max: here, last: here, has_gap: !value.is_finite() }
     }
 
     #[inline]
     pub(super) fn push(&mut self, time: i64, value: f64) {
-        let here = (time, value);
-        if time < self.first.0 {
+        let here = Sample { time, value };
+        if time < self.first.time {
             self.first = here;
         }
-        if time >= self.last.0 {
+        if time >= self.last.time {
             self.last = here;
         }
         if !value.is_finite() {
@@ -149,17 +155,17 @@ impl Summary {
         }
         // The first value may have been NaN or infinite. It is then replaced by the first finite
         // value as the minimum and maximum.
-        if value < self.min.1 || !self.min.1.is_finite() {
+        if value < self.min.value || !self.min.value.is_finite() {
             self.min = here;
         }
-        if value > self.max.1 || !self.max.1.is_finite() {
+        if value > self.max.value || !self.max.value.is_finite() {
             self.max = here;
         }
     }
 
     /// Merges two summaries. All values of `after` must be later than the values of this summary.
     pub(super) fn join(mut self, after: Self) -> Self {
-        for (time, value) in [after.first, after.min, after.max, after.last] {
+        for Sample { time, value } in [after.first, after.min, after.max, after.last] {
             self.push(time, value);
         }
         self.has_gap |= after.has_gap;
@@ -168,12 +174,12 @@ impl Summary {
 
     /// Returns the times of the first and last value.
     pub(super) fn span(&self) -> (i64, i64) {
-        (self.first.0, self.last.0)
+        (self.first.time, self.last.time)
     }
 
     /// Returns whether the time range of the values overlaps the given time range.
     pub(super) fn overlaps(&self, (start, end): (i64, i64)) -> bool {
-        self.first.0 <= end && self.last.0 >= start
+        self.first.time <= end && self.last.time >= start
     }
 }
 
@@ -211,10 +217,10 @@ impl Reducer {
 
     /// Adds the values of a block, which may belong to several columns.
     pub(super) fn add(&mut self, block: &Summary) {
-        for (time, value) in [block.first, block.min, block.max, block.last] {
+        for Sample { time, value } in [block.first, block.min, block.max, block.last] {
             self.push(time, value);
         }
-        let first = self.number(block.first.0).or_else(|| self.number(block.last.0));
+        let first = self.number(block.first.time).or_else(|| self.number(block.last.time));
         if let Some(Ok(at)) = first.filter(|_| block.has_gap).map(|number| self.place(number)) {
             self.columns[at].1.has_gap = true;
         }
@@ -248,22 +254,23 @@ impl Reducer {
         for (_, column) in &self.columns {
             let mut four = [column.first, column.min, column.max, column.last];
             // The sort is stable, so points with the same time keep the order of the list above.
-            four.sort_by_key(|(time, _)| *time);
-            for (i, (time, value)) in four.iter().enumerate() {
-                let repeated = i > 0 && four[i - 1].0 == *time && four[i - 1].1.to_bits() == value.to_bits();
-                if !repeated {
-                    points.push((time.wrapping_sub(zero) as f64 / 1e9, *value));
+            four.sort_by_key(|sample| sample.time);
+            for (i, Sample { time, value }) in four.into_iter().enumerate() {
+                let is_repeated =
+                    i > 0 && four[i - 1].time == time && four[i - 1].value.to_bits() == value.to_bits();
+                if !is_repeated {
+                    points.push((time.wrapping_sub(zero) as f64 / 1e9, value));
                 }
             }
             // The first, minimum, maximum and last value of a column may all be finite although a
             // value between them is NaN. The line must be interrupted in this case, too.
-            let ends_finite = column.last.1.is_finite();
+            let ends_finite = column.last.value.is_finite();
             if column.has_gap && ends_finite && points.last().is_some_and(|(_, value)| value.is_finite()) {
                 // The column is one pixel wide, so the exact position of the gap inside the column
                 // does not matter.
                 let at = points.last().map_or(0.0, |(time, _)| *time);
                 points.push((at, f64::NAN));
-                points.push((at, column.last.1));
+                points.push((at, column.last.value));
             }
         }
         points

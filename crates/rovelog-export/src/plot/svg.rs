@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::axis::{Scale, Tick, plain, times};
+use super::axis::{Scale, Tick};
 use super::model::{Heat, Panel, Picture, Plot};
 use super::series::{Series, Side};
-use super::state::{State, states};
+use super::state::{State, StateSpan, states};
 use super::text::{WIDE, fitted, width};
 use super::theme::{Colors, HEAT};
 use crate::xml::escape;
@@ -17,6 +17,8 @@ const PANEL: f64 = 180.0;
 const LANE: f64 = 34.0;
 /// Height of a row in a legend.
 const ROW: f64 = 18.0;
+/// Height of the plot's title.
+const PLOT_TITLE: f64 = 28.0;
 /// Height of a panel title.
 const TITLE: f64 = 22.0;
 /// Height of the bar that shows the flight modes.
@@ -65,49 +67,7 @@ struct Svg<'a> {
 /// Draws the plot and returns the text of the SVG.
 pub(super) fn draw(plot: &Plot, picture: &Picture) -> String {
     let colors = picture.theme.colors();
-    let full = f64::from(picture.width.max(200));
-    let edge = full - MARGIN;
-    // Titles, legends, lanes and the time axis have fixed heights. The panels with lines share the
-    // rest of the height of the picture. If their plot areas would be too low to read, the picture
-    // becomes higher than requested.
-    let modes = if plot.bands.is_empty() { 0.0 } else { MODES + 6.0 };
-    let hidden = hidden_names(plot, edge - 60.0);
-    let mode_rows =
-        rows(&hidden.iter().map(|name| width(name, SMALL) + 34.0).collect::<Vec<_>>(), edge - 60.0);
-    let head = MARGIN
-        + if plot.title.is_empty() { 0.0 } else { 28.0 }
-        + modes
-        + mode_rows.len() as f64 * (ROW + 4.0);
-    let foot = 44.0;
-    let legends: Vec<_> = plot.panels.iter().map(|panel| legend(panel, edge - 60.0)).collect();
-    let around: f64 = legends.iter().map(|rows| TITLE + rows.len() as f64 * ROW + 14.0).sum();
-    let lanes: f64 = plot.panels.iter().filter(|panel| panel.is_lanes()).map(lanes_height).sum();
-    let open = plot.panels.iter().filter(|panel| !panel.is_lanes()).count();
-    let each = picture.height.map_or(PANEL, |height| {
-        ((f64::from(height) - head - foot - around - lanes) / open.max(1) as f64).max(40.0)
-    });
-    let places = plot.panels.iter().zip(legends).map(|(panel, legend)| {
-        let lanes = panel.is_lanes();
-        let scale = |side| {
-            let of_side = panel.on(side);
-            Scale::new(of_side.range(), of_side.unit(), many(each, 34.0))
-        };
-        let right_scale = panel.has_right_axis().then(|| scale(Side::Right));
-        let height = if lanes { lanes_height(panel) } else { each };
-        Place { panel, scale: (!lanes).then(|| scale(Side::Left)), right_scale, legend, height }
-    });
-    let places: Vec<_> = places.collect();
-    // All panels have the same margins, so that their time axes are aligned. A margin fits the
-    // longest label, but takes at most a third of the picture.
-    let margin = |scales: &mut dyn Iterator<Item = &Scale>| {
-        let labels = scales.flat_map(|scale| &scale.ticks).map(|(_, label)| width(label, SMALL));
-        labels.reduce(f64::max).map(|longest| longest.max(28.0).min(full / 3.0) + 8.0)
-    };
-    let left = MARGIN + margin(&mut places.iter().filter_map(|place| place.scale.as_ref())).unwrap_or(36.0);
-    let right =
-        edge - margin(&mut places.iter().filter_map(|place| place.right_scale.as_ref())).unwrap_or(0.0);
-    let grown = head + foot + around + places.iter().map(|place| place.height).sum::<f64>();
-    let height = picture.height.map_or(grown, |height| f64::from(height).max(grown)).ceil();
+    let Layout { width, height, left, right, places, hidden, mode_rows } = Layout::new(plot, picture);
     // Screen readers read the title of the SVG aloud.
     let name = if plot.title.is_empty() {
         plot.panels.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>().join(", ")
@@ -115,9 +75,9 @@ pub(super) fn draw(plot: &Plot, picture: &Picture) -> String {
         plot.title.clone()
     };
     let text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{full}\" height=\"{height}\" viewBox=\"0 0 {full} \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} \
          {height}\" font-family=\"Inter, 'DejaVu Sans', Arial, sans-serif\" font-size=\"{SMALL}\" role=\"img\">\n\
-         <title>{}</title>\n<rect width=\"{full}\" height=\"{height}\" fill=\"{}\"/>\n",
+         <title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>\n",
         escape(&name),
         colors.paper
     );
@@ -126,20 +86,86 @@ pub(super) fn draw(plot: &Plot, picture: &Picture) -> String {
     if !plot.title.is_empty() {
         let title = fitted(&plot.title, LARGE * WIDE, right - left);
         svg.bold((left, y + 14.0), &title, LARGE);
-        y += 28.0;
+        y += PLOT_TITLE;
     }
-    // Some names of flight modes do not fit into their bands. They are in a legend below the bar.
     if !plot.bands.is_empty() {
         svg.modes(y);
-        y += modes;
+        y += MODES + 6.0;
         svg.mode_legend(&mut y, &hidden, &mode_rows);
     }
-    let wanted = many(right - left, 96.0);
-    let ticks = if plot.hertz { plain(plot.span, wanted) } else { times(plot.span, plot.utc, wanted) };
+    let ticks = plot.ticks(many(right - left, 96.0));
     let bottom = places.iter().fold(y, |y, place| svg.panel(place, &ticks, y));
     svg.times(&ticks, bottom);
     svg.text.push_str("</svg>\n");
     svg.text
+}
+
+/// Positions and sizes of all parts of a picture.
+struct Layout<'a> {
+    width: f64,
+    height: f64,
+    /// Horizontal positions of the left and right end of all plot areas.
+    left: f64,
+    right: f64,
+    places: Vec<Place<'a>>,
+    /// Names of flight modes that do not fit into their bands. They are in a legend below the bar.
+    hidden: Vec<String>,
+    /// Indices in `hidden` of the names in each row of the legend.
+    mode_rows: Vec<Vec<usize>>,
+}
+
+impl<'a> Layout<'a> {
+    /// Computes the layout. Titles, legends, lanes and the time axis have fixed heights. The panels
+    /// with lines share the rest of the height of the picture. If their plot areas would be too low
+    /// to read, the picture becomes higher than requested.
+    fn new(plot: &'a Plot, picture: &Picture) -> Self {
+        let full = f64::from(picture.width.max(200));
+        let edge = full - MARGIN;
+        let legend_width = edge - 60.0;
+        let hidden = hidden_names(plot, legend_width);
+        let widths: Vec<_> = hidden.iter().map(|name| width(name, SMALL) + 34.0).collect();
+        let mode_rows = rows(&widths, legend_width);
+        let title = if plot.title.is_empty() { 0.0 } else { PLOT_TITLE };
+        let modes = if plot.bands.is_empty() { 0.0 } else { MODES + 6.0 };
+        let head = MARGIN + title + modes + mode_rows.len() as f64 * (ROW + 4.0);
+        let foot = 44.0;
+        let legends: Vec<_> = plot.panels.iter().map(|panel| legend(panel, legend_width)).collect();
+        let around: f64 = legends.iter().map(|rows| TITLE + rows.len() as f64 * ROW + 14.0).sum();
+        let lanes: f64 = plot.panels.iter().filter(|panel| panel.is_lanes()).map(lanes_height).sum();
+        let open = plot.panels.iter().filter(|panel| !panel.is_lanes()).count();
+        let each = picture.height.map_or(PANEL, |height| {
+            ((f64::from(height) - head - foot - around - lanes) / open.max(1) as f64).max(40.0)
+        });
+        let place = |(panel, legend)| Place::new(panel, legend, each);
+        let places: Vec<_> = plot.panels.iter().zip(legends).map(place).collect();
+        // All panels have the same margins, so that their time axes are aligned. A margin fits the
+        // longest label, but takes at most a third of the picture.
+        let margin = |scale: for<'p> fn(&'p Place<'a>) -> Option<&'p Scale>| {
+            let ticks = places.iter().filter_map(scale).flat_map(|scale| &scale.ticks);
+            let longest = ticks.map(|tick| width(&tick.label, SMALL)).reduce(f64::max);
+            longest.map(|longest| longest.max(28.0).min(full / 3.0) + 8.0)
+        };
+        let left = MARGIN + margin(|place| place.scale.as_ref()).unwrap_or(36.0);
+        let right = edge - margin(|place| place.right_scale.as_ref()).unwrap_or(0.0);
+        let grown = head + foot + around + places.iter().map(|place| place.height).sum::<f64>();
+        let height = picture.height.map_or(grown, |height| f64::from(height).max(grown)).ceil();
+        Self { width: full, height, left, right, places, hidden, mode_rows }
+    }
+}
+
+impl<'a> Place<'a> {
+    /// Returns the place of a panel. `height` is the height of its plot area, unless it has lanes.
+    fn new(panel: &'a Panel, legend: Vec<Vec<usize>>, height: f64) -> Self {
+        let is_lanes = panel.is_lanes();
+        let scale = |side| {
+            let of_side = panel.on(side);
+            Scale::new(of_side.range(), of_side.unit(), many(height, 34.0))
+        };
+        let right_scale = panel.has_right_axis().then(|| scale(Side::Right));
+        let scale = (!is_lanes).then(|| scale(Side::Left));
+        let height = if is_lanes { lanes_height(panel) } else { height };
+        Self { panel, scale, right_scale, legend, height }
+    }
 }
 
 /// Returns the height of a panel of lanes.
@@ -349,18 +375,18 @@ impl Svg<'_> {
     fn lines(&mut self, place: &Place<'_>, scale: &Scale, (top, bottom): (f64, f64)) {
         let on_scale = |scale: &Scale, value: f64| bottom - scale.place(value) * (bottom - top);
         let y = |value: f64| on_scale(scale, value);
-        for (value, label) in &scale.ticks {
-            self.rule((self.left, y(*value)), (self.right, y(*value)), self.colors.grid);
-            let at = (self.left - 6.0, y(*value) + 4.0);
-            self.write(at, label, Anchor::End, self.colors.faint, "");
+        for tick in &scale.ticks {
+            let y = y(tick.at);
+            self.rule((self.left, y), (self.right, y), self.colors.grid);
+            self.write((self.left - 6.0, y + 4.0), &tick.label, Anchor::End, self.colors.faint, "");
         }
         if let Some(heat) = &place.panel.heat {
             self.heat(heat, y);
         }
         if let Some(scale) = &place.right_scale {
-            for (value, label) in &scale.ticks {
-                let at = (self.right + 6.0, on_scale(scale, *value) + 4.0);
-                self.write(at, label, Anchor::Start, self.colors.faint, "");
+            for tick in &scale.ticks {
+                let at = (self.right + 6.0, on_scale(scale, tick.at) + 4.0);
+                self.write(at, &tick.label, Anchor::Start, self.colors.faint, "");
             }
         }
         for (i, series) in place.panel.series.iter().enumerate() {
@@ -422,8 +448,8 @@ impl Svg<'_> {
             let y = top + 2.0 + i as f64 * LANE;
             let (color, _) = self.colors.line(i);
             let name = fitted(&series.name, SMALL, self.right - self.left - 12.0);
-            for (span, state) in states(series) {
-                let Some((from, to)) = self.shown(span) else { continue };
+            for StateSpan { start, end, state } in states(series) {
+                let Some((from, to)) = self.shown((start, end)) else { continue };
                 let size = ((to - from).max(0.8), 15.0);
                 match state {
                     State::Off => self.rect((from, y + 29.5), (size.0, 1.0), color, ""),

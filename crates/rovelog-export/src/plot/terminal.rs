@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
-use super::axis::{Scale, plain, times};
-use super::model::{Heat, Panel, Plot};
+use super::axis::Scale;
+use super::model::{Band, Heat, Panel, Plot};
 use super::series::{Series, Side};
-use super::state::{State, states};
+use super::state::{State, StateSpan, states};
 
 /// Width of the axis labels in characters.
 const MARGIN: usize = 10;
@@ -25,8 +25,11 @@ pub fn terminal(plot: &Plot, width: usize, height: usize, color: Option<Color<'_
     let mut text = String::new();
     if !plot.bands.is_empty() {
         let bands = plot.numbered_bands().into_iter();
-        let modes: Vec<_> =
-            bands.map(|(number, band)| (band.span, State::Named(number, band.name.clone()))).collect();
+        let mode = |(number, band): (usize, &Band)| {
+            let (start, end) = band.span;
+            StateSpan { start, end, state: State::Named(number, band.name.clone()) }
+        };
+        let modes: Vec<_> = bands.map(mode).collect();
         let _ = writeln!(text, "{:MARGIN$}{}", "", screen.lane(&modes, 0));
     }
     for panel in &plot.panels {
@@ -132,8 +135,8 @@ impl Screen<'_> {
             self.draw(series, line, &row, &mut dots);
         }
         for at in 0..rows {
-            let label = scale.ticks.iter().find(|(value, _)| row(*value) / 4 == at);
-            let label = label.map(|(_, label)| label.as_str()).unwrap_or_default();
+            let tick = scale.ticks.iter().find(|tick| row(tick.at) / 4 == at);
+            let label = tick.map_or("", |tick| &tick.label);
             let edge = if label.is_empty() { '│' } else { '┤' };
             let _ = write!(text, "{label:>wide$} {edge}", wide = MARGIN - 2);
             self.row(&dots, at, text);
@@ -153,8 +156,8 @@ impl Screen<'_> {
             }
         });
         for (at, cells) in cells.iter().enumerate() {
-            let label = scale.ticks.iter().find(|(value, _)| row(*value) == at);
-            let label = label.map(|(_, label)| label.as_str()).unwrap_or_default();
+            let tick = scale.ticks.iter().find(|tick| row(tick.at) == at);
+            let label = tick.map_or("", |tick| &tick.label);
             let line: String = cells.iter().map(|level| SHADES[usize::from(*level)]).collect();
             let _ = writeln!(text, "{label:>wide$} │{}", line.trim_end(), wide = MARGIN - 2);
         }
@@ -234,11 +237,11 @@ impl Screen<'_> {
 
     /// Renders states as a line of text. An on/off signal is drawn as a block while it is on. For
     /// named states, the start of each state is marked and labeled with its name.
-    fn lane(&self, found: &[((f64, f64), State)], line: usize) -> String {
+    fn lane(&self, spans: &[StateSpan], line: usize) -> String {
         let mut cells = vec![(' ', line); self.width];
-        for (span, state) in found {
-            let from = dot(self.part(span.0), self.width);
-            let to = dot(self.part(span.1), self.width);
+        for StateSpan { start, end, state } in spans {
+            let from = dot(self.part(*start), self.width);
+            let to = dot(self.part(*end), self.width);
             let cells = &mut cells[from..=to.max(from)];
             match state {
                 State::Off => cells.fill(('▁', line)),
@@ -259,12 +262,7 @@ impl Screen<'_> {
 
     /// Writes the labels of the time axis. A label that would overlap another label is omitted.
     fn times(&self, text: &mut String) {
-        let wanted = (self.width / 14).max(2);
-        let ticks = if self.plot.hertz {
-            plain(self.plot.span, wanted)
-        } else {
-            times(self.plot.span, self.plot.utc, wanted)
-        };
+        let ticks = self.plot.ticks((self.width / 14).max(2));
         let mut lines = [vec![' '; self.width + MARGIN], vec![' '; self.width + MARGIN]];
         let mut write = |line: usize, at: f64, label: &str| {
             let line: &mut Vec<char> = &mut lines[line];

@@ -21,25 +21,11 @@ const MAX_SIGNALS: usize = 32;
 
 /// Names of fields that are not plotted. They are metadata, or positions, which are easier to read
 /// in the map.
+#[rustfmt::skip]
 const NOT_PLOTTED: &[&str] = &[
-    "stamp",
-    "seq",
-    "return_mode",
-    "product",
-    "version",
-    "source",
-    "width",
-    "step",
-    "is_bigendian",
-    "is_compressed",
-    "hour",
-    "minute",
-    "second",
-    "day",
-    "month",
-    "year",
-    "latitude",
-    "longitude",
+    "stamp", "seq", "return_mode", "product", "version", "source", "width", "step",
+    "is_bigendian", "is_compressed", "hour", "minute", "second", "day", "month", "year",
+    "latitude", "longitude",
 ];
 
 /// Returns the panels of a report. If `redact` is true, positions are omitted.

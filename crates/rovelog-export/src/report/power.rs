@@ -93,14 +93,18 @@ fn row(
     let _ = writeln!(page, "<td>{}</td></tr>", escape(remark));
 }
 
-/// A current and its place in the columns.
-struct Place<'a> {
+/// A current and its power, with their columns in the log.
+struct CurrentLines<'a> {
     /// Name of the current.
-    current: String,
+    current: &'a str,
     /// Index of the column of the current.
     column: usize,
     /// Name of the voltage that belongs to the current, and the index of its column.
     voltage: Option<(&'a str, usize)>,
+    /// Values of the current.
+    amperes: Reducer,
+    /// Products of the current and the voltage.
+    watts: Reducer,
 }
 
 /// Returns the panels of power and currents. The low and high range of each current are merged.
@@ -114,25 +118,23 @@ pub(super) fn panels(log: &RldReader, at: Span) -> Result<Vec<Panel>, ExportErro
     let options = ColumnOptions::physical().with_merged(merging);
     let columns = log.columns_with(&Select::all(), &options)?;
     let schema = arrow_array::RecordBatchReader::schema(&columns);
-    let column = |name: &str| schema.index_of(name).ok();
-    let place = |(number, current): (usize, &Current)| {
+    let mut lines = Vec::new();
+    for (number, Current { name: current, .. }) in sums.currents().iter().enumerate() {
+        let Ok(column) = schema.index_of(current) else { continue };
         let power = sums.powers().iter().find(|power| power.current == number);
         let voltage = power.map(|power| &*log.channels()[power.plus].name);
-        let voltage = voltage.and_then(|name| Some((name, column(name)?)));
-        Some(Place { current: current.name.clone(), column: column(&current.name)?, voltage })
-    };
-    let places: Vec<Place<'_>> = sums.currents().iter().enumerate().filter_map(place).collect();
-    let reducer = || Reducer::new(at.times, at.width);
-    let mut lines: Vec<(Reducer, Reducer)> = places.iter().map(|_| (reducer(), reducer())).collect();
+        let voltage = voltage.and_then(|name| Some((name, schema.index_of(name).ok()?)));
+        let [amperes, watts] = [(); 2].map(|()| Reducer::new(at.times, at.width));
+        lines.push(CurrentLines { current, column, voltage, amperes, watts });
+    }
     // A log may have billions of rows, so each batch is reduced before the next batch is read.
     for batch in columns {
         let batch = batch?;
         let times = batch.column(0).as_primitive::<Int64Type>();
-        for (place, (amperes, watts)) in places.iter().zip(&mut lines) {
-            let Some(current) = batch.column(place.column).as_primitive_opt::<Float64Type>() else {
-                continue;
-            };
-            let voltage = place.voltage.and_then(|of| batch.column(of.1).as_primitive_opt::<Float64Type>());
+        for CurrentLines { column, voltage, amperes, watts, .. } in &mut lines {
+            let values = |column: usize| batch.column(column).as_primitive_opt::<Float64Type>();
+            let Some(current) = values(*column) else { continue };
+            let voltage = voltage.and_then(|(_, column)| values(column));
             for row in (0..batch.num_rows()).filter(|row| times.is_valid(*row)) {
                 let value = if current.is_valid(row) { current.value(row) } else { f64::NAN };
                 amperes.push(times.value(row), value);
@@ -142,23 +144,16 @@ pub(super) fn panels(log: &RldReader, at: Span) -> Result<Vec<Panel>, ExportErro
             }
         }
     }
-    let mut panels = Vec::new();
-    for (title, unit, watts) in [("Power", "W", true), ("Current", "A", false)] {
-        let line = |(place, reducer): (&Place<'_>, &(Reducer, Reducer))| {
-            let name = if watts {
-                format!("{} × {}", place.voltage?.0, place.current)
-            } else {
-                place.current.clone()
-            };
-            let mut series =
-                Series::new(name, if watts { &reducer.1 } else { &reducer.0 }.points(at.times.0));
-            series.unit = Some(unit.to_owned());
-            series.range().is_some().then_some(series)
-        };
-        let series: Vec<_> = places.iter().zip(&lines).filter_map(line).collect();
-        if !series.is_empty() {
-            panels.push(Panel::new(title, series));
-        }
-    }
-    Ok(panels)
+    let line = |name: String, unit: &str, values: &Reducer| {
+        let mut series = Series::new(name, values.points(at.times.0));
+        series.unit = Some(unit.to_owned());
+        series.range().is_some().then_some(series)
+    };
+    let power = lines.iter().filter_map(|lines| {
+        let (voltage, _) = lines.voltage?;
+        line(format!("{voltage} × {}", lines.current), "W", &lines.watts)
+    });
+    let current = lines.iter().filter_map(|lines| line(lines.current.to_owned(), "A", &lines.amperes));
+    let panels = [Panel::new("Power", power.collect()), Panel::new("Current", current.collect())];
+    Ok(panels.into_iter().filter(|panel| !panel.series.is_empty()).collect())
 }

@@ -30,9 +30,23 @@ enum LineSource {
 /// over time, so the first source that exists in the log is used.
 type Line = (&'static str, &'static [LineSource]);
 
-/// Description of a panel: title, unit and lines. The boolean is true if the panel reveals the
-/// position of the vehicle.
-struct Spec(&'static str, &'static str, &'static [Line], bool);
+/// Description of a panel.
+struct Spec {
+    title: &'static str,
+    unit: &'static str,
+    lines: &'static [Line],
+    /// True if the panel reveals the position of the vehicle.
+    reveals_position: bool,
+}
+
+const fn panel(title: &'static str, unit: &'static str, lines: &'static [Line]) -> Spec {
+    Spec { title, unit, lines, reveals_position: false }
+}
+
+/// Describes a panel that reveals the position of the vehicle.
+const fn position_panel(title: &'static str, unit: &'static str, lines: &'static [Line]) -> Spec {
+    Spec { title, unit, lines, reveals_position: true }
+}
 
 /// Reads a field without converting its values.
 const fn f(topic: &'static str, field: &'static str) -> LineSource {
@@ -64,119 +78,119 @@ const BATTERY: &str = "battery_status";
 
 #[rustfmt::skip]
 const PANELS: &[Spec] = &[
-    Spec("Roll angle", "°", &[
+    panel("Roll angle", "°", &[
         ("roll", &[LineSource::Angle(ATT, "q", 0)]),
         ("set point", &[LineSource::Angle(ATT_SP, "q_d", 0), deg(ATT_SP, "roll_body")]),
-    ], false),
-    Spec("Roll rate", "°/s", &[
+    ]),
+    panel("Roll rate", "°/s", &[
         ("roll rate", &[deg(RATE, "xyz[0]"), deg(ATT, "rollspeed")]),
         ("set point", &[deg(RATE_SP, "roll")]),
-    ], false),
-    Spec("Pitch angle", "°", &[
+    ]),
+    panel("Pitch angle", "°", &[
         ("pitch", &[LineSource::Angle(ATT, "q", 1)]),
         ("set point", &[LineSource::Angle(ATT_SP, "q_d", 1), deg(ATT_SP, "pitch_body")]),
-    ], false),
-    Spec("Pitch rate", "°/s", &[
+    ]),
+    panel("Pitch rate", "°/s", &[
         ("pitch rate", &[deg(RATE, "xyz[1]"), deg(ATT, "pitchspeed")]),
         ("set point", &[deg(RATE_SP, "pitch")]),
-    ], false),
-    Spec("Yaw angle", "°", &[
+    ]),
+    panel("Yaw angle", "°", &[
         ("yaw", &[LineSource::Angle(ATT, "q", 2)]),
         ("set point", &[LineSource::Angle(ATT_SP, "q_d", 2), deg(ATT_SP, "yaw_body")]),
-    ], false),
-    Spec("Yaw rate", "°/s", &[
+    ]),
+    panel("Yaw rate", "°/s", &[
         ("yaw rate", &[deg(RATE, "xyz[2]"), deg(ATT, "yawspeed")]),
         ("set point", &[deg(RATE_SP, "yaw")]),
-    ], false),
-    Spec("Altitude", "m", &[
+    ]),
+    position_panel("Altitude", "m", &[
         ("GPS", &[mm(GPS, "alt"), f(GPS, "altitude_msl_m"), mm(GPS_NEW, "alt"), f(GPS_NEW, "altitude_msl_m")]),
         ("barometer", &[f("vehicle_air_data", "baro_alt_meter"), f(SENSORS, "baro_alt_meter")]),
         ("estimate", &[f("vehicle_global_position", "alt")]),
         ("set point", &[f("position_setpoint_triplet", "current.alt")]),
-    ], true),
-    Spec("Local position X", "m", &[("x", &[f(LOCAL, "x")]), ("set point", &[f(LOCAL_SP, "x")])], true),
-    Spec("Local position Y", "m", &[("y", &[f(LOCAL, "y")]), ("set point", &[f(LOCAL_SP, "y")])], true),
-    Spec("Local position Z", "m", &[("z", &[f(LOCAL, "z")]), ("set point", &[f(LOCAL_SP, "z")])], true),
-    Spec("Velocity", "m/s", &[
+    ]),
+    position_panel("Local position X", "m", &[("x", &[f(LOCAL, "x")]), ("set point", &[f(LOCAL_SP, "x")])]),
+    position_panel("Local position Y", "m", &[("y", &[f(LOCAL, "y")]), ("set point", &[f(LOCAL_SP, "y")])]),
+    position_panel("Local position Z", "m", &[("z", &[f(LOCAL, "z")]), ("set point", &[f(LOCAL_SP, "z")])]),
+    panel("Velocity", "m/s", &[
         ("vx", &[f(LOCAL, "vx")]), ("vy", &[f(LOCAL, "vy")]), ("vz", &[f(LOCAL, "vz")]),
         ("vx set point", &[f(LOCAL_SP, "vx")]), ("vy set point", &[f(LOCAL_SP, "vy")]),
         ("vz set point", &[f(LOCAL_SP, "vz")]),
-    ], false),
-    Spec("Visual odometry position", "m", &[
+    ]),
+    position_panel("Visual odometry position", "m", &[
         ("x", &[f("vehicle_visual_odometry", "x"), f("vehicle_visual_odometry", "position[0]")]),
         ("y", &[f("vehicle_visual_odometry", "y"), f("vehicle_visual_odometry", "position[1]")]),
         ("z", &[f("vehicle_visual_odometry", "z"), f("vehicle_visual_odometry", "position[2]")]),
-    ], true),
-    Spec("Airspeed", "m/s", &[
+    ]),
+    panel("Airspeed", "m/s", &[
         ("true airspeed", &[f("airspeed_validated", "true_airspeed_m_s"), f("airspeed", "true_airspeed_m_s")]),
         ("indicated airspeed", &[f("airspeed", "indicated_airspeed_m_s")]),
         ("ground speed (GPS)", &[f(GPS, "vel_m_s"), f(GPS_NEW, "vel_m_s")]),
         ("set point", &[f("tecs_status", "true_airspeed_sp")]),
-    ], false),
-    Spec("TECS height rate", "m/s", &[
+    ]),
+    panel("TECS height rate", "m/s", &[
         ("height rate", &[f("tecs_status", "height_rate")]),
         ("set point", &[f("tecs_status", "height_rate_setpoint")]),
-    ], false),
-    Spec("Manual control", "", &[
+    ]),
+    panel("Manual control", "", &[
         ("roll", &[f(STICKS, "roll"), f(STICKS, "y")]), ("pitch", &[f(STICKS, "pitch"), f(STICKS, "x")]),
         ("yaw", &[f(STICKS, "yaw"), f(STICKS, "r")]), ("throttle", &[f(STICKS, "throttle"), f(STICKS, "z")]),
         ("aux 1", &[f(STICKS, "aux1")]), ("aux 2", &[f(STICKS, "aux2")]),
-    ], false),
-    Spec("Actuator controls", "", &[
+    ]),
+    panel("Actuator controls", "", &[
         ("roll", &[f("vehicle_torque_setpoint", "xyz[0]"), f(OLD_CONTROLS, "control[0]")]),
         ("pitch", &[f("vehicle_torque_setpoint", "xyz[1]"), f(OLD_CONTROLS, "control[1]")]),
         ("yaw", &[f("vehicle_torque_setpoint", "xyz[2]"), f(OLD_CONTROLS, "control[2]")]),
         ("thrust", &[LineSource::Field("vehicle_thrust_setpoint", "xyz[2]", -1.0), f(OLD_CONTROLS, "control[3]")]),
-    ], false),
-    Spec("Raw acceleration", "m/s²", &[
+    ]),
+    panel("Raw acceleration", "m/s²", &[
         ("x", &[f(SENSORS, "accelerometer_m_s2[0]")]), ("y", &[f(SENSORS, "accelerometer_m_s2[1]")]),
         ("z", &[f(SENSORS, "accelerometer_m_s2[2]")]),
-    ], false),
-    Spec("Vibration metrics", "m/s²", &[
+    ]),
+    panel("Vibration metrics", "m/s²", &[
         ("IMU 0", &[f("vehicle_imu_status", "accel_vibration_metric")]),
         ("IMU 1", &[f("vehicle_imu_status/1", "accel_vibration_metric")]),
         ("IMU 2", &[f("vehicle_imu_status/2", "accel_vibration_metric")]),
         ("IMU 3", &[f("vehicle_imu_status/3", "accel_vibration_metric")]),
-    ], false),
-    Spec("Raw angular speed", "°/s", &[
+    ]),
+    panel("Raw angular speed", "°/s", &[
         ("x", &[deg(SENSORS, "gyro_rad[0]")]), ("y", &[deg(SENSORS, "gyro_rad[1]")]),
         ("z", &[deg(SENSORS, "gyro_rad[2]")]),
-    ], false),
-    Spec("Magnetic field", "G", &[
+    ]),
+    panel("Magnetic field", "G", &[
         ("x", &[f("vehicle_magnetometer", "magnetometer_ga[0]"), f(SENSORS, "magnetometer_ga[0]")]),
         ("y", &[f("vehicle_magnetometer", "magnetometer_ga[1]"), f(SENSORS, "magnetometer_ga[1]")]),
         ("z", &[f("vehicle_magnetometer", "magnetometer_ga[2]"), f(SENSORS, "magnetometer_ga[2]")]),
-    ], false),
-    Spec("Distance sensor", "m", &[
+    ]),
+    panel("Distance sensor", "m", &[
         ("distance", &[f("distance_sensor", "current_distance")]),
         ("estimate", &[f(LOCAL, "dist_bottom")]),
-    ], false),
-    Spec("GPS uncertainty", "", &[
+    ]),
+    panel("GPS uncertainty", "", &[
         ("eph [m]", &[f(GPS, "eph"), f(GPS_NEW, "eph")]), ("epv [m]", &[f(GPS, "epv"), f(GPS_NEW, "epv")]),
         ("hdop", &[f(GPS, "hdop"), f(GPS_NEW, "hdop")]), ("vdop", &[f(GPS, "vdop"), f(GPS_NEW, "vdop")]),
         ("speed [m/s]", &[f(GPS, "s_variance_m_s"), f(GPS_NEW, "s_variance_m_s")]),
         ("satellites", &[f(GPS, "satellites_used"), f(GPS_NEW, "satellites_used")]),
         ("fix type", &[f(GPS, "fix_type"), f(GPS_NEW, "fix_type")]),
-    ], false),
-    Spec("GPS noise and jamming", "", &[
+    ]),
+    panel("GPS noise and jamming", "", &[
         ("noise per ms", &[f(GPS, "noise_per_ms"), f(GPS_NEW, "noise_per_ms")]),
         ("jamming indicator", &[f(GPS, "jamming_indicator"), f(GPS_NEW, "jamming_indicator")]),
-    ], false),
-    Spec("Battery voltage", "V", &[
+    ]),
+    panel("Battery voltage", "V", &[
         ("voltage", &[f(BATTERY, "voltage_v")]), ("filtered", &[f(BATTERY, "voltage_filtered_v")]),
-    ], false),
-    Spec("5 V supply", "V", &[("5 V supply", &[f("system_power", "voltage5v_v")])], false),
-    Spec("Battery current", "A", &[
+    ]),
+    panel("5 V supply", "V", &[("5 V supply", &[f("system_power", "voltage5v_v")])]),
+    panel("Battery current", "A", &[
         ("current", &[f(BATTERY, "current_a")]), ("filtered", &[f(BATTERY, "current_filtered_a")]),
-    ], false),
-    Spec("Battery discharged", "mAh", &[("discharged", &[f(BATTERY, "discharged_mah")])], false),
-    Spec("Battery remaining", "", &[("remaining", &[f(BATTERY, "remaining")])], false),
-    Spec("Temperature", "°C", &[
+    ]),
+    panel("Battery discharged", "mAh", &[("discharged", &[f(BATTERY, "discharged_mah")])]),
+    panel("Battery remaining", "", &[("remaining", &[f(BATTERY, "remaining")])]),
+    panel("Temperature", "°C", &[
         ("barometer", &[f("sensor_baro", "temperature"), f("vehicle_air_data", "baro_temp_celcius")]),
         ("accelerometer", &[f("sensor_accel", "temperature")]),
         ("battery", &[f(BATTERY, "temperature")]),
-    ], false),
-    Spec("CPU and RAM", "", &[("CPU load", &[f("cpuload", "load")]), ("RAM", &[f("cpuload", "ram_usage")])], false),
+    ]),
+    panel("CPU and RAM", "", &[("CPU load", &[f("cpuload", "load")]), ("RAM", &[f("cpuload", "ram_usage")])]),
 ];
 
 /// Lines that are only drawn next to the values of a sensor, as titles of panels and names of
@@ -189,18 +203,10 @@ const SET_POINT_TIMEOUT: f64 = 1.0;
 
 /// Names of the bits in `estimator_status.innovation_check_flags`, starting with the lowest bit.
 /// The bits are defined in `msg/EstimatorStatus.msg` of PX4.
+#[rustfmt::skip]
 const INNOVATIONS: &[&str] = &[
-    "velocity",
-    "horizontal position",
-    "vertical position",
-    "magnetometer X",
-    "magnetometer Y",
-    "magnetometer Z",
-    "yaw",
-    "airspeed",
-    "sideslip",
-    "height above ground",
-    "optical flow X",
+    "velocity", "horizontal position", "vertical position", "magnetometer X", "magnetometer Y",
+    "magnetometer Z", "yaw", "airspeed", "sideslip", "height above ground", "optical flow X",
     "optical flow Y",
 ];
 
@@ -211,29 +217,19 @@ fn shown(at: Span) -> [f64; 2] {
 
 /// Returns the panels for which the log has data. If `redact` is true, positions are omitted.
 pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
-    let is_shown = |Spec(.., reveals_position): &&Spec| !(redact && *reveals_position);
-    let specs: Vec<&Spec> = PANELS.iter().filter(is_shown).collect();
-    let chosen = specs.iter().map(|Spec(_, _, lines, _)| available_lines(log, lines));
-    let chosen: Vec<Vec<(&str, LineSource)>> = chosen.collect::<Result<_, _>>()?;
+    let specs = PANELS.iter().filter(|spec| !(redact && spec.reveals_position));
+    let specs = specs.map(|spec| Ok((spec, available_lines(log, spec.lines)?)));
+    let specs = specs.collect::<Result<Vec<_>, ExportError>>()?;
     // The fields of all panels are read in one pass over the log.
-    let fields = chosen.iter().flatten().filter_map(|(_, from)| match from {
-        LineSource::Field(topic, field, _) => {
-            let topic = log.topic(topic)?;
-            // An invalid set point is divided by 0, so that it is not drawn.
-            let valid = field.strip_suffix(".alt").map(|stem| format!("{field} / {stem}.valid"));
-            let valid = valid.and_then(|text| Signals::among(log, &[topic.get()]).one(&text).ok());
-            Some(valid.unwrap_or_else(|| Signal::of(&topic.name, field)))
-        }
-        LineSource::Angle(..) => None,
-    });
-    let signals: Vec<Signal> = fields.collect();
+    let sources = specs.iter().flat_map(|(_, lines)| lines).map(|(_, source)| *source);
+    let signals: Vec<Signal> = sources.filter_map(|source| field_signal(log, source)).collect();
     let mut series = read(log, &signals, at.times, at.width, at.times.0)?.into_iter();
     let mut angles: BTreeMap<(&str, &str), [Series; 3]> = BTreeMap::new();
     let mut panels = Vec::new();
-    for (&Spec(title, unit, ..), lines) in specs.into_iter().zip(chosen) {
+    for (&Spec { title, unit, .. }, lines) in specs {
         let mut drawn = Vec::new();
-        for (name, from) in lines {
-            let line = match from {
+        for (name, source) in lines {
+            let line = match source {
                 LineSource::Field(_, _, factor) => series.next().flatten().map(|line| scaled(line, factor)),
                 LineSource::Angle(topic, field, axis) => {
                     // Three panels show one angle each of the same quaternion, so the quaternion is
@@ -246,45 +242,66 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
                 }
             };
             let Some(mut line) = line.filter(|line| line.range().is_some()) else { continue };
-            // Some values remain in effect until the next message, such as set points. They are
-            // drawn as steps.
-            let steps = name.contains("set point") || line.look != Look::Line;
-            line.look = if steps { Look::Steps } else { Look::Line };
-            line.names = &[];
+            style(&mut line, name, unit);
             if name.ends_with("set point") {
-                interrupt(&mut line, from, log, at);
+                interrupt(&mut line, source, log, at);
             }
-            name.clone_into(&mut line.name);
-            line.unit = Some(unit.to_owned()).filter(|unit| !unit.is_empty());
             drawn.push(line);
         }
         // A panel of companions only is omitted, because the log has no values of the sensor.
-        let is_companion = |line: &Series| {
-            let known = COMPANIONS.contains(&(title, &*line.name));
-            known || line.name.ends_with("set point")
-        };
-        if !drawn.iter().all(is_companion) {
-            if title == "Vibration metrics" {
-                let mut limit = Series::new("limit", shown(at).map(|time| (time, MEAN_LIMIT)).to_vec());
-                limit.unit = Some(unit.to_owned());
-                drawn.push(limit);
-            }
-            panels.push(Panel::new(title, drawn));
+        let is_companion =
+            |line: &Series| COMPANIONS.contains(&(title, &*line.name)) || line.name.ends_with("set point");
+        if drawn.iter().all(is_companion) {
+            continue;
         }
+        if title == "Vibration metrics" {
+            let mut limit = Series::new("limit", shown(at).map(|time| (time, MEAN_LIMIT)).to_vec());
+            limit.unit = Some(unit.to_owned());
+            drawn.push(limit);
+        }
+        panels.push(Panel::new(title, drawn));
     }
     outputs(log, at, &mut panels)?;
+    states(log, at, &mut panels)?;
+    Ok(panels)
+}
+
+/// Returns the signal for a field. Returns `None` if the source is an angle, or the log lacks
+/// the topic.
+fn field_signal(log: &dyn LogReader, source: LineSource) -> Option<Signal> {
+    let LineSource::Field(topic, field, _) = source else { return None };
+    let topic = log.topic(topic)?;
+    // An invalid set point is divided by 0, so that it is not drawn.
+    let valid = field.strip_suffix(".alt").map(|stem| format!("{field} / {stem}.valid"));
+    let valid = valid.and_then(|text| Signals::among(log, &[topic.get()]).one(&text).ok());
+    Some(valid.unwrap_or_else(|| Signal::of(&topic.name, field)))
+}
+
+/// Sets the name, the unit and the drawing style of a line.
+fn style(line: &mut Series, name: &str, unit: &str) {
+    // Some values remain in effect until the next message, such as set points. They are drawn as
+    // steps.
+    let is_stepped = name.contains("set point") || line.look != Look::Line;
+    line.look = if is_stepped { Look::Steps } else { Look::Line };
+    line.names = &[];
+    name.clone_into(&mut line.name);
+    line.unit = Some(unit.to_owned()).filter(|unit| !unit.is_empty());
+}
+
+/// Appends the panels of states: problems of the estimator, and failsafes.
+fn states(log: &dyn LogReader, at: Span, panels: &mut Vec<Panel>) -> Result<(), ExportError> {
     let innovations = bits(log, ("estimator_status", "innovation_check_flags"), INNOVATIONS, at)?;
-    lanes("Estimator: rejected innovations", innovations, &mut panels);
+    lanes("Estimator: rejected innovations", innovations, panels);
     let faults = flags(log, "estimator_status_flags", at, |field| {
         field.starts_with("fs_") || field.starts_with("reject_")
     })?;
-    lanes("Estimator: faults and rejected measurements", faults, &mut panels);
+    lanes("Estimator: faults and rejected measurements", faults, panels);
     let mut failsafe = flags(log, "vehicle_status", at, |field| field.starts_with("failsafe"))?;
     failsafe.extend(flags(log, "failsafe_flags", at, |field| {
         !field.starts_with("mode_req") && !field.starts_with("timestamp")
     })?);
-    lanes("Failsafe", failsafe, &mut panels);
-    Ok(panels)
+    lanes("Failsafe", failsafe, panels);
+    Ok(())
 }
 
 /// Appends a panel of on/off signals or states. Nothing is appended if `lanes` is empty.
@@ -300,8 +317,8 @@ fn available_lines(
     log: &dyn LogReader,
     lines: &'static [Line],
 ) -> Result<Vec<(&'static str, LineSource)>, ExportError> {
-    let there = |from: &LineSource| -> Result<bool, ExportError> {
-        let (topic, field) = match from {
+    let is_available = |source: &LineSource| -> Result<bool, ExportError> {
+        let (topic, field) = match source {
             LineSource::Field(topic, field, _) => (topic, (*field).to_owned()),
             LineSource::Angle(topic, field, _) => (topic, format!("{field}[3]")),
         };
@@ -312,9 +329,9 @@ fn available_lines(
     };
     let mut found = Vec::new();
     for (name, sources) in lines {
-        for from in *sources {
-            if there(from)? {
-                found.push((*name, *from));
+        for source in *sources {
+            if is_available(source)? {
+                found.push((*name, *source));
                 break;
             }
         }
@@ -332,9 +349,9 @@ fn scaled(mut line: Series, factor: f64) -> Series {
 }
 
 /// Interrupts a set point where PX4 did not publish it, which means that it was not valid. A set
-/// point that is only published when it changes stays valid. `from` is the source of the line.
-fn interrupt(line: &mut Series, from: LineSource, log: &dyn LogReader, at: Span) {
-    let (LineSource::Field(topic, ..) | LineSource::Angle(topic, ..)) = from;
+/// point that is only published when it changes stays valid. `source` is the source of the line.
+fn interrupt(line: &mut Series, source: LineSource, log: &dyn LogReader, at: Span) {
+    let (LineSource::Field(topic, ..) | LineSource::Angle(topic, ..)) = source;
     let rate = log.topic(topic).and_then(|topic| topic.rate_hz()).unwrap_or(0.0);
     let column = at.times.1.saturating_sub(at.times.0) as f64 / 1e9 / at.width.max(1) as f64;
     let timeout = SET_POINT_TIMEOUT.max(10.0 / rate).max(2.0 * column);

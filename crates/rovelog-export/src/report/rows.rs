@@ -76,19 +76,20 @@ fn lanes(
     at: Span,
     is_on: impl Fn(&[f64], usize) -> bool,
 ) -> Result<Vec<Series>, ExportError> {
-    let mut lines: Vec<_> =
-        names.iter().map(|name| (*name, false, Reducer::new(at.times, at.width))).collect();
+    let mut was_on = vec![false; names.len()];
+    let mut reducers: Vec<_> = names.iter().map(|_| Reducer::new(at.times, at.width)).collect();
     each_row(log, topic, fields, at.window(), |time, values| {
-        for (i, (_, was_on, reducer)) in lines.iter_mut().enumerate() {
+        for (i, reducer) in reducers.iter_mut().enumerate() {
             let is_on = is_on(values, i);
-            *was_on |= is_on;
+            was_on[i] |= is_on;
             reducer.push(time, f64::from(u8::from(is_on)));
         }
     })?;
-    let lane = |(name, _, reducer): (&str, bool, Reducer)| {
-        let mut series = Series::new(name, reducer.points(at.times.0));
+    let mut lanes = Vec::new();
+    for ((name, reducer), _) in names.iter().zip(reducers).zip(was_on).filter(|(_, was_on)| *was_on) {
+        let mut series = Series::new(*name, reducer.points(at.times.0));
         series.look = Look::Lane;
-        series
-    };
-    Ok(lines.into_iter().filter(|(_, was_on, _)| *was_on).map(lane).collect())
+        lanes.push(series);
+    }
+    Ok(lanes)
 }

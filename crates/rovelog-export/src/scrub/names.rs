@@ -19,23 +19,10 @@ const NOT_COORDINATES: [&str; 20] = [
 ];
 
 /// Names of values that identify a device or a person.
+#[rustfmt::skip]
 const IDENTITIES: [&str; 17] = [
-    "sys_uuid",
-    "uuid",
-    "guid",
-    "uid",
-    "mac",
-    "mac_address",
-    "comment",
-    "hostname",
-    "host_name",
-    "serial",
-    "serial_number",
-    "serial_num",
-    "hardware_id",
-    "uas_id",
-    "operator_id",
-    "user",
+    "sys_uuid", "uuid", "guid", "uid", "mac", "mac_address", "comment", "hostname", "host_name",
+    "serial", "serial_number", "serial_num", "hardware_id", "uas_id", "operator_id", "user",
     "username",
 ];
 

@@ -501,12 +501,10 @@ fn shift_date(ranges: [Range<usize>; 3], days: i64, bytes: &mut [u8]) -> bool {
         Some(i32::from_le_bytes(wide))
     };
     let [Some(year), Some(month), Some(day)] = [0, 1, 2].map(|at| number(&ranges[at])) else { return false };
-    let century = if year < 80 {
-        2000
-    } else if year < 100 {
-        1900
-    } else {
-        0
+    let century = match year {
+        ..80 => 2000,
+        80..100 => 1900,
+        _ => 0,
     };
     let Some(new) = text::shift_days(year.saturating_add(century), month, day, days) else { return false };
     // A year with two digits keeps two digits.

@@ -111,6 +111,21 @@ struct NamedField {
     expression: Option<String>,
 }
 
+/// A field of a log, given by the index of its topic and its index in the topic.
+#[derive(Clone, Copy)]
+struct FieldId {
+    topic: usize,
+    field: usize,
+}
+
+/// Part of the names of fields that is compared with a text.
+#[derive(Clone, Copy)]
+enum NamePart {
+    Full,
+    /// The last parts of a name. For example, `x` is the end of `pos.x`.
+    End,
+}
+
 /// Looks up the signals of a log. The fields of a topic are read when they are first needed.
 pub struct Signals<'a> {
     log: &'a dyn LogReader,
@@ -217,8 +232,8 @@ impl<'a> Signals<'a> {
         let pattern = Pattern::new(text).map_err(|error| NoSignal::new(error, ""))?;
         let mut signals = Vec::new();
         for choice in &pattern.choices {
-            for (topic, field) in self.matches(choice)? {
-                let signal = self.signal(topic, field)?;
+            for id in self.matches(choice)? {
+                let signal = self.signal(id)?;
                 if !signals.contains(&signal) {
                     signals.push(signal);
                 }
@@ -227,10 +242,10 @@ impl<'a> Signals<'a> {
         Ok(signals)
     }
 
-    /// Returns the signal for a field. `topic` and `field` are indices.
-    fn signal(&self, topic: usize, field: usize) -> Result<Signal, NoSignal> {
-        let (of, known) = (&self.log.topics()[topic], &self.fields(topic)?[field]);
-        let name = format!("{}.{}", short(&of.name), known.name);
+    /// Returns the signal for a field.
+    fn signal(&self, FieldId { topic, field }: FieldId) -> Result<Signal, NoSignal> {
+        let known = &self.fields(topic)?[field];
+        let name = format!("{}.{}", short(&self.log.topics()[topic].name), known.name);
         if let Some(text) = &known.expression {
             return Ok(Signal { name, ..self.expression_in(text, Some(topic))? });
         }
@@ -251,30 +266,30 @@ impl<'a> Signals<'a> {
         fields.as_deref().map_err(Clone::clone)
     }
 
-    /// Returns the topic index and field index of every field that a glob matches. Topic names may
-    /// contain dots, so each `.` in the glob is tried as the end of the topic name.
-    fn matches(&self, name: &str) -> Result<Vec<(usize, usize)>, NoSignal> {
+    /// Returns every field that a glob matches. Topic names may contain dots, so each `.` in the
+    /// glob is tried as the end of the topic name.
+    fn matches(&self, name: &str) -> Result<Vec<FieldId>, NoSignal> {
         let topics = self.log.topics();
         let is_topic = |Topic { name: topic, .. }: &Topic, name: &str| {
             is_match(name, topic) || (is_match(name, short(topic)) && label(self.log, topic) != topic)
         };
         let mut found = Vec::new();
-        let (mut of_topic, mut longest) = (Vec::new(), "");
+        // The last topic that the start of the glob names, and the field that the topic may lack.
+        let mut missing = None;
         for (i, topic) in self.topics.iter().map(|i| (*i, &topics[*i])) {
             if is_topic(topic, name) {
                 let measured = measured_fields(self.log, topic).map_err(|error| unreadable(topic, &error))?;
-                let fields = self.fields(i)?.iter().enumerate();
-                found.extend(fields.filter(|(_, known)| measured.contains(&known.name)).map(|(f, _)| (i, f)));
-                (longest, of_topic) = (name, vec![i]);
+                found.extend(self.fields_where(i, |known| measured.contains(&known.name))?);
+                missing = Some((i, ""));
                 continue;
             }
             for (dot, _) in name.match_indices('.') {
                 if is_topic(topic, &name[..dot]) {
-                    (longest, of_topic) = (&name[..dot], vec![i]);
                     let field = &name[dot + 1..];
-                    let mut inside = self.fields_named(i, field, false)?;
+                    missing = Some((i, field));
+                    let mut inside = self.fields_named(i, field, NamePart::Full)?;
                     if inside.is_empty() {
-                        inside = self.fields_named(i, field, true)?;
+                        inside = self.fields_named(i, field, NamePart::End)?;
                         self.check_unambiguous(i, field, &inside)?;
                     }
                     found.extend(inside);
@@ -284,9 +299,9 @@ impl<'a> Signals<'a> {
         if !found.is_empty() {
             return Ok(found);
         }
-        match of_topic[..] {
-            [topic] => Err(self.no_field(topic, &name[(longest.len() + 1).min(name.len())..])),
-            _ => self.fields_of_any_topic(name),
+        match missing {
+            Some((topic, field)) => Err(self.no_field(topic, field)),
+            None => self.fields_of_any_topic(name),
         }
     }
 
@@ -295,50 +310,63 @@ impl<'a> Signals<'a> {
     ///
     /// # Errors
     /// Returns an error if no topic or several topics have such fields.
-    fn fields_of_any_topic(&self, name: &str) -> Result<Vec<(usize, usize)>, NoSignal> {
+    fn fields_of_any_topic(&self, name: &str) -> Result<Vec<FieldId>, NoSignal> {
         let topics = self.log.topics();
-        let all = |ends: bool| {
-            let there = self.topics.iter().filter(|i| topics[**i].count > 0);
-            let found: Result<Vec<_>, NoSignal> = there.map(|i| self.fields_named(*i, name, ends)).collect();
-            found.map(|found| found.concat())
+        let find = |part: NamePart| {
+            let with_rows = self.topics.iter().filter(|topic| topics[**topic].count > 0);
+            let found = with_rows.map(|topic| self.fields_named(*topic, name, part));
+            found.collect::<Result<Vec<_>, _>>().map(|found| found.concat())
         };
-        let mut found = all(false)?;
+        let mut found = find(NamePart::Full)?;
         if found.is_empty() {
-            found = all(true)?;
+            found = find(NamePart::End)?;
         }
-        let Some((first, _)) = found.first().copied() else { return Err(self.not_found(name)) };
-        if found.iter().any(|(topic, _)| *topic != first) {
-            let mut of: Vec<_> = found.iter().map(|(topic, _)| *topic).collect();
-            of.dedup();
-            let named = of.iter().take(3).map(|topic| format!("{}.{name}", short(&topics[*topic].name)));
-            let named = named.collect::<Vec<_>>().join(", ");
-            let next = format!("also name the topic: {named}{}", if of.len() > 3 { ", ..." } else { "" });
-            return Err(NoSignal::new(format!("{} topics have a field {name}", of.len()), next));
+        let mut of_topics: Vec<usize> = found.iter().map(|id| id.topic).collect();
+        of_topics.dedup();
+        match of_topics[..] {
+            [] => Err(self.not_found(name)),
+            [topic] => {
+                self.check_unambiguous(topic, name, &found)?;
+                Ok(found)
+            }
+            [..] => {
+                let full = |topic: &usize| format!("{}.{name}", short(&topics[*topic].name));
+                let full = of_topics.iter().take(3).map(full).collect::<Vec<_>>().join(", ");
+                let more = if of_topics.len() > 3 { ", ..." } else { "" };
+                let cause = format!("{} topics have a field {name}", of_topics.len());
+                Err(NoSignal::new(cause, format!("also name the topic: {full}{more}")))
+            }
         }
-        self.check_unambiguous(first, name, &found)?;
-        Ok(found)
     }
 
-    /// Returns the fields of a topic that match a name. If `ends` is true, the name may also be the
-    /// last part of a field name, so that `x` matches `pos.x`.
-    fn fields_named(&self, topic: usize, name: &str, ends: bool) -> Result<Vec<(usize, usize)>, NoSignal> {
+    /// Returns the fields of a topic that match a name.
+    fn fields_named(&self, topic: usize, name: &str, part: NamePart) -> Result<Vec<FieldId>, NoSignal> {
         let is_glob = name.contains(['*', '?']);
-        let matches = |known: &NamedField| {
-            if known.expression.is_some() {
-                // A derived field matches only its exact name, so that `*` selects only stored
-                // fields.
-                let exact = |field: &str| field == name;
-                return !is_glob && (exact(&known.name) || (ends && suffixes(&known.name).any(exact)));
+        self.fields_where(topic, |known| {
+            // A derived field matches only its exact name, so that `*` selects only stored fields.
+            let matches = |field: &str| match known.expression {
+                Some(_) => !is_glob && field == name,
+                None => around(name, field),
+            };
+            match part {
+                NamePart::Full => matches(&known.name),
+                NamePart::End => suffixes(&known.name).any(matches),
             }
-            if ends { suffixes(&known.name).any(|end| around(name, end)) } else { around(name, &known.name) }
-        };
-        let fields = self.fields(topic)?.iter().enumerate();
-        Ok(fields.filter(|(_, known)| matches(known)).map(|(field, _)| (topic, field)).collect())
+        })
+    }
+
+    fn fields_where(
+        &self,
+        topic: usize,
+        condition: impl Fn(&NamedField) -> bool,
+    ) -> Result<Vec<FieldId>, NoSignal> {
+        let fields = self.fields(topic)?.iter().enumerate().filter(|(_, known)| condition(known));
+        Ok(fields.map(|(field, _)| FieldId { topic, field }).collect())
     }
 
     /// Returns an error if a plain name is ambiguous within a topic. For example, `x` is ambiguous
     /// if the topic has the fields `v.x` and `w.x`.
-    fn check_unambiguous(&self, topic: usize, name: &str, found: &[(usize, usize)]) -> Result<(), NoSignal> {
+    fn check_unambiguous(&self, topic: usize, name: &str, found: &[FieldId]) -> Result<(), NoSignal> {
         if name.contains(['*', '?']) {
             return Ok(());
         }
@@ -347,7 +375,7 @@ impl<'a> Signals<'a> {
             let full = &*fields[field].name;
             full.match_indices(name).last().map_or(full, |(at, _)| &full[..at])
         };
-        let mut stems: Vec<&str> = found.iter().map(|(_, field)| stem(*field)).collect();
+        let mut stems: Vec<&str> = found.iter().map(|id| stem(id.field)).collect();
         stems.sort_unstable();
         stems.dedup();
         if stems.len() < 2 {
@@ -427,7 +455,7 @@ impl Fields<'_, '_> {
 impl Scope for Fields<'_, '_> {
     fn fields(&mut self, name: &str) -> Result<Vec<Node>, String> {
         let signals = self.signals;
-        let own = self.topic.map(|topic| signals.fields_named(topic, name, false)).transpose();
+        let own = self.topic.map(|topic| signals.fields_named(topic, name, NamePart::Full)).transpose();
         let own = own.map_err(|error| self.record_error(error))?.unwrap_or_default();
         let found = if own.is_empty() {
             let pattern = Pattern::new(name)?;
@@ -437,7 +465,7 @@ impl Scope for Fields<'_, '_> {
         } else {
             own
         };
-        let found = found.into_iter().map(|(topic, field)| {
+        let found = found.into_iter().map(|FieldId { topic, field }| {
             let known = &signals.fields(topic).map_err(|error| self.record_error(error))?[field];
             if let Some(text) = &known.expression {
                 // The expression of a derived field only names stored fields, so deeper nesting
@@ -529,18 +557,10 @@ pub fn derived_fields(log: &dyn LogReader, topic: &Topic) -> Result<Vec<String>,
 }
 
 /// Fields of VEL messages that are not measurements, or that repeat another field that has a unit.
+#[rustfmt::skip]
 const NOT_MEASURED: &[&str] = &[
-    "ts_ms",
-    "version",
-    "offset",
-    "hour",
-    "minute",
-    "second",
-    "day",
-    "month",
-    "year",
-    "latitude",
-    "longitude",
+    "ts_ms", "version", "offset", "hour", "minute", "second", "day", "month", "year",
+    "latitude", "longitude",
 ];
 
 /// Returns the [`numeric_fields`] that are measurements. Times, counters, covariances and file

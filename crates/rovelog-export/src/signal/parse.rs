@@ -211,25 +211,8 @@ impl Parser<'_, '_> {
 
     /// Parses the arguments of the function `name`, and its closing bracket.
     fn call(&mut self, name: &str) -> Result<Node, String> {
-        // The second argument of the function `in` is a unit such as `km/h`, which is not an
-        // expression.
         if name == "in" {
-            let node = self.expression(0)?;
-            let rest = self.rest();
-            let (unit, len) = match (rest.strip_prefix(','), rest.find(')')) {
-                (Some(_), Some(end)) => (&rest[1..end], end + 1),
-                _ => {
-                    return Err(format!(
-                        "{}: in needs a signal and a unit, such as in(speed, km/h)",
-                        self.text
-                    ));
-                }
-            };
-            let written = unit.trim().to_owned();
-            let unit =
-                Unit::parse(unit).ok_or_else(|| format!("{}: the unit {unit} is unknown", self.text))?;
-            self.skip(len);
-            return Ok(Node::In(Box::new(node), unit, written));
+            return self.conversion();
         }
         let mut arguments = Vec::new();
         while !self.rest().starts_with(')') {
@@ -272,6 +255,20 @@ impl Parser<'_, '_> {
             return Ok(Node::Call(function, arguments));
         }
         Err(format!("{}: {name} takes {what}, not {}", self.text, arguments.len()))
+    }
+
+    /// Parses the arguments of the function `in`. The second argument is a unit such as `km/h`,
+    /// which is not an expression.
+    fn conversion(&mut self) -> Result<Node, String> {
+        let node = self.expression(0)?;
+        let arguments = self.rest().strip_prefix(',').and_then(|rest| rest.split_once(')'));
+        let Some((unit, _)) = arguments else {
+            return Err(format!("{}: in needs a signal and a unit, such as in(speed, km/h)", self.text));
+        };
+        let (written, len) = (unit.trim().to_owned(), unit.len() + 2);
+        let unit = Unit::parse(unit).ok_or_else(|| format!("{}: the unit {unit} is unknown", self.text))?;
+        self.skip(len);
+        Ok(Node::In(Box::new(node), unit, written))
     }
 
     /// Parses an argument of a function. It is an expression, or the name of an array or struct,

@@ -14,7 +14,7 @@ use arrow_array::{
     Array as _, ArrayRef, FixedSizeListArray, Int64Array, ListArray, PrimitiveArray, RecordBatch,
     StructArray, UInt64Array,
 };
-use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit as ArrowUnit};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit as ArrowUnit};
 use arrow_select::take::take;
 use rovelog::Topic;
 use rovelog::core::internal::columns::new_batch;
@@ -75,15 +75,14 @@ pub(super) struct BatchConverter {
 /// Options that determine the types of the columns.
 #[expect(clippy::struct_excessive_bools, reason = "independent choices of the caller")]
 struct Rules<'a> {
-    /// True if the table is written as Parquet. False for Arrow.
-    parquet: bool,
+    /// Format of the table: Parquet or Arrow.
+    kind: Kind,
     /// True if times are converted to microseconds.
     micros: bool,
     /// True if Spark must be able to read all types.
     spark: bool,
     /// True if columns of raw bytes are included.
     blobs: bool,
-    kind: Kind,
     /// Name of the topic that the table contains.
     topic: &'a str,
 }
@@ -91,33 +90,27 @@ struct Rules<'a> {
 impl BatchConverter {
     pub(super) fn new(job: &Job<'_>, kind: Kind, read: &Schema) -> Self {
         let options = job.options;
-        let parquet = kind == Kind::Parquet;
+        let is_parquet = kind == Kind::Parquet;
         let base = TimeBase::of(job.log);
         let rules = Rules {
-            parquet,
-            micros: parquet && options.time_unit == TimeUnit::Microseconds,
-            spark: parquet && options.spark,
-            blobs: options.blobs || !parquet,
             kind,
+            micros: is_parquet && options.time_unit == TimeUnit::Microseconds,
+            spark: is_parquet && options.spark,
+            blobs: options.blobs || !is_parquet,
             topic: &job.topic.name,
         };
         let mut builder = ColumnBuilder::default();
-        let times = read.field(0);
-        builder.push(times.clone().with_metadata(unit("ns")), Source::Column(0), Conversion::None);
+        builder.push(in_nanoseconds(read.field(0)), Source::Column(0), Conversion::None);
         let zone = matches!(base, TimeBase::Utc(_)).then(|| "UTC".into());
         let time_unit = if rules.micros { ArrowUnit::Microsecond } else { ArrowUnit::Nanosecond };
         let time = Field::new("time", DataType::Timestamp(time_unit, zone), true);
         builder.push(time, Source::Time, if rules.micros { Conversion::Micros } else { Conversion::None });
         for (i, field) in read.fields().iter().enumerate().skip(1) {
-            let inside = || {
-                let fields = Fields::from(vec![Arc::clone(field)]);
-                leaves(&Schema::new(fields), options.names)
-            };
-            let flat = options.flatten || depth(field.data_type()) > MAX_DEPTH;
-            if flat && field.data_type().is_nested() {
-                // Each leaf was found in a schema that only has this field, so the index of its
+            let is_flat = options.flatten || depth(field.data_type()) > MAX_DEPTH;
+            if is_flat && field.data_type().is_nested() {
+                // Each leaf is found in a schema that only has this field, so the index of its
                 // column is set here.
-                for leaf in inside() {
+                for leaf in leaves(&Schema::new(vec![Arc::clone(field)]), options.names) {
                     let field = Field::new(&leaf.name, leaf.data_type.clone(), true)
                         .with_metadata(leaf.field.metadata().clone());
                     builder.field(field, Source::Leaf(leaf.in_column(i)), &rules);
@@ -224,11 +217,7 @@ fn spark_field(field: &Field) -> Field {
     let inner = |field: &Arc<Field>| Arc::new(spark_field(field));
     let data_type = match field.data_type() {
         DataType::UInt64 => return field.clone().with_data_type(DataType::Int64).with_nullable(true),
-        DataType::Timestamp(..) | DataType::Duration(_) => {
-            let mut metadata = field.metadata().clone();
-            metadata.extend(unit("ns"));
-            return field.clone().with_data_type(DataType::Int64).with_metadata(metadata);
-        }
+        DataType::Timestamp(..) | DataType::Duration(_) => return in_nanoseconds(field),
         DataType::List(item) => DataType::List(inner(item)),
         DataType::FixedSizeList(item, len) => DataType::FixedSizeList(inner(item), *len),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
@@ -278,8 +267,11 @@ fn of_table(topic: &Topic) -> impl Iterator<Item = (String, String)> {
     pairs.map(|(key, value)| Some((key.to_owned(), value?.to_owned()))).into_iter().flatten()
 }
 
-fn unit(unit: &str) -> HashMap<String, String> {
-    HashMap::from([("unit".to_owned(), unit.to_owned())])
+/// Returns a field whose values are nanoseconds as integers.
+fn in_nanoseconds(field: &Field) -> Field {
+    let mut metadata = field.metadata().clone();
+    metadata.insert("unit".to_owned(), "ns".to_owned());
+    field.clone().with_data_type(DataType::Int64).with_metadata(metadata)
 }
 
 /// Collects the columns of a table.
@@ -316,7 +308,7 @@ impl ColumnBuilder {
             )));
             return;
         }
-        if rules.parquet && is_empty_type(field.data_type()) {
+        if rules.kind == Kind::Parquet && is_empty_type(field.data_type()) {
             // Parquet supports neither structs without members nor arrays of length 0. Such a field
             // has no values, so nothing is lost without it.
             return;
@@ -330,15 +322,12 @@ impl ColumnBuilder {
                 if !matches!(source, Source::Time) {
                     let exact = Field::new(format!("{name}_ns"), DataType::Int64, field.is_nullable());
                     self.push(field.with_data_type(micros), source.clone(), Conversion::Micros);
-                    return self.push(exact.with_metadata(unit("ns")), source, Conversion::Integers);
+                    return self.push(in_nanoseconds(&exact), source, Conversion::Integers);
                 }
                 self.push(field.with_data_type(micros), source, Conversion::Micros);
             }
-            DataType::Duration(ArrowUnit::Nanosecond) if rules.parquet => {
-                let mut metadata = field.metadata().clone();
-                metadata.extend(unit("ns"));
-                let field = field.with_data_type(DataType::Int64).with_metadata(metadata);
-                self.push(field, source, Conversion::Integers);
+            DataType::Duration(ArrowUnit::Nanosecond) if rules.kind == Kind::Parquet => {
+                self.push(in_nanoseconds(&field), source, Conversion::Integers);
             }
             DataType::UInt64 if rules.spark => {
                 let field = field.with_data_type(DataType::Int64).with_nullable(true);

@@ -25,10 +25,15 @@ use crate::{ExportError, Loss, TimeBase};
 /// Names of the first columns of a CSV file in Rovelog's dialect.
 const TIMES: [&str; 2] = ["time", "t_ns"];
 
-/// A CSV file that is being written.
+/// A table that is written as CSV.
 pub(super) struct Csv<'w> {
-    out: Out<'w>,
     rows: Rows,
+    file: CsvFile<'w>,
+}
+
+/// A CSV file that is being written.
+struct CsvFile<'w> {
+    out: Out<'w>,
     /// Name of the topic that the file contains.
     topic: String,
     /// Number of characters outside of ASCII. In the dialect of pyulog, their cells are left empty.
@@ -67,11 +72,7 @@ pub(super) fn write(
 ) -> Result<Vec<u64>, ExportError> {
     let spare: BufferPool<Vec<u8>> = BufferPool::default();
     let mut counts = Vec::new();
-    let (mut outs, mut rows) = (Vec::new(), Vec::new());
-    for Csv { out, rows: how, topic, odd_chars } in tables {
-        outs.push((out, topic, odd_chars));
-        rows.push(how);
-    }
+    let (rows, mut files): (Vec<_>, Vec<_>) = tables.into_iter().map(|csv| (csv.rows, csv.file)).unzip();
     in_order(
         jobs,
         Numbers::default,
@@ -86,15 +87,15 @@ pub(super) fn write(
         },
         |written| {
             let (table, mut text, odd) = written?;
-            let (out, _, odd_chars) = &mut outs[table];
-            *odd_chars += odd;
-            out.write_all(&text)?;
+            let file: &mut CsvFile<'_> = &mut files[table];
+            file.odd_chars += odd;
+            file.out.write_all(&text)?;
             text.clear();
             spare.put(text);
             Ok::<_, ExportError>(())
         },
     )?;
-    for (_, topic, odd_chars) in outs.iter().filter(|(.., odd_chars)| *odd_chars > 0) {
+    for CsvFile { topic, odd_chars, .. } in files.iter().filter(|file| file.odd_chars > 0) {
         let why = format!("{odd_chars} characters outside ASCII, written as empty cells");
         losses.push(Loss::new(topic, "", why));
     }
@@ -141,7 +142,7 @@ impl<'w> Csv<'w> {
         let (base, from) = (TimeBase::of(job.log), job.options.times_from);
         let rows = Rows { leaves, times: !pyulog, base, from, style };
         out.write_all(&rows.head())?;
-        Ok(Self { out, rows, topic: job.topic.name.clone(), odd_chars: 0 })
+        Ok(Self { rows, file: CsvFile { out, topic: job.topic.name.clone(), odd_chars: 0 } })
     }
 }
 
@@ -364,35 +365,32 @@ fn json(array: &ArrayRef, at: usize, numbers: &mut Numbers, out: &mut Vec<u8>) -
         }
         DataType::Binary => base64(array.as_binary::<i32>().value(at), out),
         DataType::FixedSizeBinary(_) => base64(array.as_fixed_size_binary().value(at), out),
-        _ => {
-            let field = arrow_schema::Field::new("", array.data_type().clone(), true);
-            let schema = Schema::new(vec![field]);
-            let leaf = &leaves(&schema, crate::leaf::Names::Bracket)[0];
-            let mut cell = Vec::new();
-            Cells::of(array, leaf)?.write(at, Style { pyulog: false, delimiter: 0 }, numbers, &mut cell)?;
-            // The remaining types are numbers, booleans and texts, which are formatted as for a CSV
-            // cell. Values that JSON cannot represent exactly are written in quotes.
-            let plain = matches!(
-                array.data_type(),
-                DataType::Boolean
-                    | DataType::Int8
-                    | DataType::Int16
-                    | DataType::Int32
-                    | DataType::UInt8
-                    | DataType::UInt16
-                    | DataType::UInt32
-            );
-            let finite = array.data_type().is_floating() && !matches!(&cell[..], b"NaN" | b"inf" | b"-inf");
-            if plain || finite {
-                out.extend_from_slice(&cell);
-                Ok(())
-            } else if array.data_type() == &DataType::Utf8 {
-                text(array.as_string::<i32>().value(at), out)
-            } else {
-                text(&String::from_utf8_lossy(&cell), out)
-            }
-        }
+        DataType::Utf8 => text(array.as_string::<i32>().value(at), out),
+        _ => json_number(array, at, numbers, out),
     }
+}
+
+/// Writes a number or boolean as for a CSV cell. Values that JSON cannot represent exactly are
+/// written in quotes.
+fn json_number(
+    array: &ArrayRef,
+    at: usize,
+    numbers: &mut Numbers,
+    out: &mut Vec<u8>,
+) -> Result<(), ExportError> {
+    let schema = Schema::new(vec![arrow_schema::Field::new("", array.data_type().clone(), true)]);
+    let leaf = &leaves(&schema, crate::leaf::Names::Bracket)[0];
+    let mut cell = Vec::new();
+    Cells::of(array, leaf)?.write(at, Style { pyulog: false, delimiter: 0 }, numbers, &mut cell)?;
+    let is_exact = match array.data_type() {
+        DataType::Int64 | DataType::UInt64 => false,
+        data_type => !data_type.is_floating() || !matches!(&cell[..], b"NaN" | b"inf" | b"-inf"),
+    };
+    if is_exact {
+        out.extend_from_slice(&cell);
+        return Ok(());
+    }
+    text(&String::from_utf8_lossy(&cell), out)
 }
 
 /// Writes the elements of a list as a JSON array.

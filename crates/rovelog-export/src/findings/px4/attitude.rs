@@ -50,12 +50,11 @@ fn add_axis<'a>(topic: &Topic, axis: usize, flight: &'a Flight, scan: &mut Scan<
             seconds(span.longest),
             digits(span.worst.value),
         );
-        let cause = (Kind::AttitudeFailure, Severity::High);
         // The signal is in radians.
         let value = span.worst.value.to_radians();
-        let evidence = Evidence::value(format!("{topic}.q.{name}"), span.worst.time, value);
-        let evidence = evidence.with_limit(limit.to_radians());
-        Finding::new(cause, span.start..span.end, sentence, vec![evidence])
+        let evidence = Evidence::value(format!("{topic}.q.{name}"), span.worst.time, value)
+            .with_limit(limit.to_radians());
+        Finding::new(Kind::AttitudeFailure, Severity::High, span.start..span.end, sentence, vec![evidence])
     };
     scan.check(topic, ["q[0]", "q[1]", "q[2]", "q[3]"], Holds::above(min), test, report);
 }

@@ -48,7 +48,7 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
             let sentence = format!(
                 "The battery voltage fell to {worst} V, below the critical {critical} V, for {time}."
             );
-            span.finding((kind, severity), sentence, format!("{topic}.voltage_v"), limit)
+            span.finding(kind, severity, sentence, format!("{topic}.voltage_v"), limit)
         };
         scan.check(topic, ["voltage_v", "connected"], Holds::below(0), low, report);
         let unmeasured = move |time, row: &[f64]| (is_low(time, row[0]) && row[1] == 0.0).then_some(row[0]);
@@ -59,8 +59,13 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
                 digits(span.worst.value),
                 digits(limit)
             );
-            let cause = (Kind::BatteryBrownout, Severity::Medium);
-            span.finding(cause, sentence, format!("{topic}.voltage_v"), limit)
+            span.finding(
+                Kind::BatteryBrownout,
+                Severity::Medium,
+                sentence,
+                format!("{topic}.voltage_v"),
+                limit,
+            )
         };
         scan.check(topic, ["voltage_v", "connected"], Holds::above(0), unmeasured, report);
         let warned = |level: f64| (1.0..WARNINGS.len() as f64).contains(&level);
@@ -71,7 +76,7 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
             let severity = [Severity::Low, Severity::Medium, Severity::High][level.clamp(1, 3) - 1];
             let name = WARNINGS[level.min(4)];
             let sentence = format!("The autopilot reported the battery level as {name} while armed.");
-            span.finding((Kind::BatteryLow, severity), sentence, format!("{topic}.warning"), 1.0)
+            span.finding(Kind::BatteryLow, severity, sentence, format!("{topic}.warning"), 1.0)
         });
     }
     Ok(())

@@ -62,7 +62,7 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
                     seconds(span.longest),
                     digits(span.worst.value),
                 );
-                span.finding((Kind::EkfInnovation, severity), sentence, format!("{topic}.{field}"), MAX_RATIO)
+                span.finding(Kind::EkfInnovation, severity, sentence, format!("{topic}.{field}"), MAX_RATIO)
             };
             scan.check(topic, [field], Holds::above(WARNING_TIME), test, report);
         }
@@ -71,7 +71,7 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
             let severity = if used.overlaps(span) { Severity::Medium } else { Severity::Low };
             let sentence =
                 format!("The estimator reported a fault (filter_fault_flags {}).", span.worst.value);
-            span.finding((Kind::EkfFault, severity), sentence, format!("{topic}.filter_fault_flags"), 0.0)
+            span.finding(Kind::EkfFault, severity, sentence, format!("{topic}.filter_fault_flags"), 0.0)
         });
     }
     let positions = recordings(log, "vehicle_local_position").into_iter();
@@ -88,7 +88,7 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
         let report = move |topic: &str, span: &Span| {
             let size = digits(span.worst.value);
             let sentence = format!("The estimated {name} jumped by {size} {unit} in flight.");
-            span.finding((Kind::EkfReset, Severity::Medium), sentence, format!("{topic}.{first}"), limit)
+            span.finding(Kind::EkfReset, Severity::Medium, sentence, format!("{topic}.{first}"), limit)
         };
         scan.check(topic, [counter, first, second], Holds::above(0), test, report);
     }

@@ -78,8 +78,13 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
         scan.check(topic, ["fix_type"], Holds::below(MIN_TIME), lost, |topic: &str, span: &Span| {
             let time = seconds(span.longest);
             let sentence = format!("The GPS receiver lost its 3D position in flight for {time}.");
-            let cause = (Kind::GpsLoss, span.severity(CRITICAL_TIME));
-            span.finding(cause, sentence, format!("{topic}.fix_type"), FIX_3D)
+            span.finding(
+                Kind::GpsLoss,
+                span.severity(CRITICAL_TIME),
+                sentence,
+                format!("{topic}.fix_type"),
+                FIX_3D,
+            )
         });
         for field in ["jamming_state", "spoofing_state"] {
             let test =
@@ -87,8 +92,13 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
             scan.check(topic, [field], Holds::above(0), test, move |topic: &str, span: &Span| {
                 let what = field.trim_end_matches("_state");
                 let sentence = format!("The GPS receiver reported {what} (state {}).", span.worst.value);
-                let cause = (Kind::GpsInterference, Severity::Medium);
-                span.finding(cause, sentence, format!("{topic}.{field}"), INTERFERENCE)
+                span.finding(
+                    Kind::GpsInterference,
+                    Severity::Medium,
+                    sentence,
+                    format!("{topic}.{field}"),
+                    INTERFERENCE,
+                )
             });
         }
     }
@@ -123,7 +133,7 @@ fn accuracy<'a>(topic: &Topic, baseline: Baseline, flight: &'a Flight, scan: &mu
             let [name, unit] = names[i];
             let (worst, shown) = (digits(worst), digits(limit));
             let sentence = format!("The {name} was {worst}{unit} (limit: {shown}{unit}){more}.");
-            span.finding((Kind::GpsInterference, severity), sentence, format!("{topic}.{field}"), limit)
+            span.finding(Kind::GpsInterference, severity, sentence, format!("{topic}.{field}"), limit)
         };
         let holds = if is_low_bad { Holds::below(0) } else { Holds::above(0) };
         scan.check(topic, [field, "fix_type"], holds, test, report);

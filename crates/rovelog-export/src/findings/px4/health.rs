@@ -53,8 +53,13 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
         scan.check(topic, ["rc_lost"], Holds::above(RC_TIME), test, |topic: &str, span: &Span| {
             let time = seconds(span.longest);
             let sentence = format!("The signal of the remote control was lost for {time} while armed.");
-            let cause = (Kind::RcLoss, span.severity(CRITICAL_RC_TIME));
-            span.finding(cause, sentence, format!("{topic}.rc_lost"), 0.0)
+            span.finding(
+                Kind::RcLoss,
+                span.severity(CRITICAL_RC_TIME),
+                sentence,
+                format!("{topic}.rc_lost"),
+                0.0,
+            )
         });
     }
     let parameter = flight.parameter("COM_CPU_MAX").filter(|percent| *percent > 0.0);
@@ -68,7 +73,7 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
                 seconds(span.longest),
                 digits(span.worst.value * 100.0)
             );
-            span.finding((Kind::CpuLoad, Severity::Medium), sentence, format!("{topic}.load"), limit)
+            span.finding(Kind::CpuLoad, Severity::Medium, sentence, format!("{topic}.load"), limit)
         });
     }
 }
@@ -122,6 +127,6 @@ impl Watch for Vibration<'_> {
         );
         let signal = format!("{topic}.accel_vibration_metric");
         let evidence = Evidence::value(signal, highest.time, highest.value).with_limit(HIGH_LIMIT);
-        found.push(Finding::new((Kind::Vibration, severity), start..end, sentence, vec![evidence]));
+        found.push(Finding::new(Kind::Vibration, severity, start..end, sentence, vec![evidence]));
     }
 }

@@ -40,7 +40,8 @@ pub(super) fn findings(log: &UlogReader, found: &mut Vec<Finding>) -> Result<(),
     health::add(log, &flight, &mut scan);
     status::add(log, &flight, &mut scan);
     scan.run(log, found)?;
-    status::failsafes(log, &flight, found)?;
+    status::failsafes(log, &flight, found);
+    status::add_causes(log, found)?;
     recording::dropouts(log, found);
     Ok(())
 }

@@ -47,7 +47,7 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
         let test = move |time, row: &[f64]| (flight.is_armed(time) && row[0] > 0.0).then_some(row[0]);
         scan.check(topic, ["fd_motor"], Holds::above(0), test, |topic: &str, span: &Span| {
             let sentence = "PX4's failure detector reported a failed motor.".to_owned();
-            span.finding((Kind::MotorFailure, Severity::High), sentence, format!("{topic}.fd_motor"), 0.0)
+            span.finding(Kind::MotorFailure, Severity::High, sentence, format!("{topic}.fd_motor"), 0.0)
         });
     }
     let names = |part: &str| (0..MAX_OUTPUTS).map(|i| part.replace('#', &i.to_string())).collect::<Vec<_>>();
@@ -128,7 +128,7 @@ impl Silent {
              is unused, or its motors stood still."
         );
         let evidence = Evidence::value(format!("{topic}.output[0]"), start, 0.0);
-        found.push(Finding::new((Kind::MotorFailure, Severity::Low), start..end, sentence, vec![evidence]));
+        found.push(Finding::new(Kind::MotorFailure, Severity::Low, start..end, sentence, vec![evidence]));
     }
 }
 
@@ -179,14 +179,13 @@ impl Watch for Outputs<'_> {
                 let time = seconds(span.longest);
                 let sentence =
                     format!("The {what} of motor {number} was 0 for {time} in flight, while the others ran.");
-                span.finding((Kind::MotorFailure, Severity::High), sentence, signal.clone(), 0.0)
+                span.finding(Kind::MotorFailure, Severity::High, sentence, signal.clone(), 0.0)
             }));
             // An output that is always at full power is not a motor.
             let full = output.full.finish().into_iter().filter(|_| output.lowest < self.full[0]);
             found.extend(full.map(|span| {
                 let sentence = format!("Motor {number} was at full power for {}.", seconds(span.longest));
-                let cause = (Kind::MotorSaturation, Severity::Medium);
-                span.finding(cause, sentence, signal.clone(), self.full[0])
+                span.finding(Kind::MotorSaturation, Severity::Medium, sentence, signal.clone(), self.full[0])
             }));
         }
     }

@@ -32,8 +32,13 @@ pub(super) fn dropouts(log: &UlogReader, found: &mut Vec<Finding>) {
         if let Some((dropout, span)) = near {
             let length = seconds(span.end - span.start);
             let sentence = format!("The logger lost {length} of data at the time of the finding {id}.");
-            let cause = (Kind::Dropout, Severity::Medium);
-            found.push(Finding::new(cause, span.clone(), sentence, vec![evidence(dropout, span.start)]));
+            found.push(Finding::new(
+                Kind::Dropout,
+                Severity::Medium,
+                span.clone(),
+                sentence,
+                vec![evidence(dropout, span.start)],
+            ));
         }
     }
     let total: i64 = timed.iter().map(|(_, span)| span.end - span.start).sum();
@@ -48,6 +53,6 @@ pub(super) fn dropouts(log: &UlogReader, found: &mut Vec<Finding>) {
         );
         let range = first.1.start..last.1.end;
         let evidence = vec![evidence(dropout, span.start)];
-        found.push(Finding::new((Kind::Dropout, severity), range, sentence, evidence));
+        found.push(Finding::new(Kind::Dropout, severity, range, sentence, evidence));
     }
 }

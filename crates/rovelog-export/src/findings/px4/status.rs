@@ -58,24 +58,19 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
                 Kind::Kill => "The kill switch stopped the motors in flight",
                 _ => "PX4 terminated the flight by stopping the motors",
             };
-            span.finding((kind, Severity::High), sentence.to_owned(), format!("{topic}.{field}"), 0.0)
+            span.finding(kind, Severity::High, sentence.to_owned(), format!("{topic}.{field}"), 0.0)
         });
     }
 }
 
-/// Adds the failsafes that started while armed, and completes the sentences of all failsafes, kills
-/// and terminations with their causes.
-pub(super) fn failsafes(
-    log: &UlogReader,
-    flight: &Flight,
-    found: &mut Vec<Finding>,
-) -> Result<(), ExportError> {
+/// Adds the failsafes that started while armed. Their sentences lack the cause, which
+/// [`add_causes`] appends.
+pub(super) fn failsafes(log: &UlogReader, flight: &Flight, found: &mut Vec<Finding>) {
     let end = log.info().span().map_or(i64::MAX, |span| span.1.nanos);
     let mut modes: Vec<(i64, Mode)> = Vec::new();
     let mut start: Option<i64> = None;
     let mut spans = Vec::new();
-    let changes = status_changes(log);
-    for change in &changes {
+    for change in status_changes(log) {
         match change.value {
             Entry::Failsafe(true) => start = Some(change.time.nanos),
             Entry::Failsafe(false) => spans.extend(start.take().map(|start| start..change.time.nanos)),
@@ -85,10 +80,9 @@ pub(super) fn failsafes(
     }
     spans.extend(start.map(|start| start..end));
     for span in spans.into_iter().filter(|span| flight.is_armed(span.start)) {
-        let after = modes.partition_point(|mode| mode.0 <= span.start);
-        let mode = |index: Option<usize>| index.and_then(|index| modes.get(index)).map(|mode| mode.1);
-        let change = match (mode(after.checked_sub(2)), mode(after.checked_sub(1))) {
-            (Some(from), Some(to)) if modes[after - 1].0 == span.start => {
+        let until_start = &modes[..modes.partition_point(|(time, _)| *time <= span.start)];
+        let change = match until_start {
+            [.., (_, from), (time, to)] if *time == span.start => {
                 format!(" and changed the mode from {from} to {to}")
             }
             _ => String::new(),
@@ -96,8 +90,12 @@ pub(super) fn failsafes(
         let length = seconds(span.end.saturating_sub(span.start));
         let sentence = format!("A failsafe was active for {length}{change}");
         let evidence = Evidence::value("vehicle_status/0.failsafe", span.start, 1.0);
-        found.push(Finding::new((Kind::Failsafe, Severity::Medium), span, sentence, vec![evidence]));
+        found.push(Finding::new(Kind::Failsafe, Severity::Medium, span, sentence, vec![evidence]));
     }
+}
+
+/// Completes the sentences of all failsafes, kills and terminations with their causes.
+pub(super) fn add_causes(log: &UlogReader, found: &mut [Finding]) -> Result<(), ExportError> {
     let has_cause = |kind| matches!(kind, Kind::Failsafe | Kind::Kill | Kind::Termination);
     if !found.iter().any(|finding| has_cause(finding.kind)) {
         return Ok(());
@@ -105,21 +103,16 @@ pub(super) fn failsafes(
     let flags = rising_flags(log)?;
     let messages = messages(log);
     for finding in found.iter_mut().filter(|finding| has_cause(finding.kind)) {
-        let near = finding.start.saturating_sub(CAUSE_BEFORE)..=finding.start.saturating_add(CAUSE_AFTER);
-        let near_flags = flags.iter().filter(|(time, _)| near.contains(time)).take(MAX_CAUSES);
+        let start = finding.start;
+        let window = start.saturating_sub(CAUSE_BEFORE)..=start.saturating_add(CAUSE_AFTER);
         let mut names = Vec::new();
-        for (time, signal) in near_flags {
+        for (time, signal) in flags.iter().filter(|(time, _)| window.contains(time)).take(MAX_CAUSES) {
             names.push(signal.rsplit('.').next().unwrap_or_default().replace('_', " "));
             finding.evidence.push(Evidence::value(signal, *time, 1.0));
         }
         // If there are several messages, the last one is usually the most specific.
-        names.extend(
-            messages
-                .iter()
-                .rev()
-                .find(|(time, _)| near.contains(time))
-                .map(|(_, text)| format!("\"{text}\"")),
-        );
+        let message = messages.iter().rev().find(|(time, _)| window.contains(time));
+        names.extend(message.map(|(_, text)| format!("\"{text}\"")));
         let cause = if names.is_empty() { "not in the log".to_owned() } else { names.join(", ") };
         let _ = write!(finding.sentence, "; cause: {cause}.");
     }

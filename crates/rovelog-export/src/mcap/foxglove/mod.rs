@@ -9,7 +9,7 @@ mod sensors;
 
 pub(super) use self::schemas::WellKnown;
 pub(super) use self::sensors::{compressed_image, laser_scan, point_cloud, raw_image};
-use super::proto::{double, element, int, message, present, uint};
+use super::proto::{bytes, double, element, int, message, present, uint};
 use crate::pose::Pose;
 use crate::vehicle::severity;
 
@@ -41,42 +41,45 @@ pub(super) struct Fix<'a> {
     pub(super) metadata: &'a [(&'a str, String)],
 }
 
-/// Writes a `foxglove.LocationFix`.
-pub(super) fn location_fix(nanos: i64, fix: &Fix<'_>, out: &mut Vec<u8>) {
-    double(1, fix.latitude, out);
-    double(2, fix.longitude, out);
-    double(3, fix.altitude, out);
+/// Encodes a `foxglove.LocationFix`.
+pub(super) fn location_fix(nanos: i64, fix: &Fix<'_>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(192);
+    double(1, fix.latitude, &mut out);
+    double(2, fix.longitude, &mut out);
+    double(3, fix.altitude, &mut out);
     if let Some((horizontal, vertical)) = fix.accuracy {
         let (h, v) = (horizontal * horizontal, vertical * vertical);
         let covariance = [h, 0.0, 0.0, 0.0, h, 0.0, 0.0, 0.0, v];
-        let bytes: Vec<u8> = covariance.iter().flat_map(|value| value.to_le_bytes()).collect();
-        element(4, &bytes, out);
+        element(4, &covariance.map(f64::to_le_bytes).concat(), &mut out);
         // The covariance type 2 means that only the diagonal of the covariance matrix is known.
-        uint(5, 2, out);
+        uint(5, 2, &mut out);
     }
-    time(6, nanos, out);
-    super::proto::bytes(7, fix.frame.as_bytes(), out);
+    time(6, nanos, &mut out);
+    bytes(7, fix.frame, &mut out);
     for (key, value) in fix.metadata {
-        message(9, out, |out| {
-            super::proto::bytes(1, key.as_bytes(), out);
-            super::proto::bytes(2, value.as_bytes(), out);
+        message(9, &mut out, |out| {
+            bytes(1, key, out);
+            bytes(2, value, out);
         });
     }
     if let Some(heading) = fix.heading {
         // The field is optional, so a heading of 0 must be written, too.
-        present(10, heading, out);
+        present(10, heading, &mut out);
     }
+    out
 }
 
-/// Writes a console line as a `foxglove.Log`. `level` is the severity from 0 to 7, as in syslog.
+/// Encodes a console line as a `foxglove.Log`. `level` is the severity from 0 to 7, as in syslog.
 /// `source` is the name of the program that printed the line.
-pub(super) fn log(nanos: i64, (level, source): (u8, &str), text: &str, out: &mut Vec<u8>) {
+pub(super) fn log(nanos: i64, level: u8, source: &str, text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
     // Foxglove's levels are 1 for debug, 2 for info, 3 for warning, 4 for error and 5 for fatal.
     let level = u64::from(severity(level)) + 1;
-    time(1, nanos, out);
-    uint(2, level, out);
-    super::proto::bytes(3, text.as_bytes(), out);
-    super::proto::bytes(4, source.as_bytes(), out);
+    time(1, nanos, &mut out);
+    uint(2, level, &mut out);
+    bytes(3, text, &mut out);
+    bytes(4, source, &mut out);
+    out
 }
 
 fn vector(field: u32, [x, y, z]: [f64; 3], out: &mut Vec<u8>) {
@@ -87,7 +90,7 @@ fn vector(field: u32, [x, y, z]: [f64; 3], out: &mut Vec<u8>) {
     });
 }
 
-/// Writes a `foxglove.Quaternion`, which stores w last.
+/// Encodes a `foxglove.Quaternion`, which stores w last.
 fn quaternion(field: u32, [w, x, y, z]: [f64; 4], out: &mut Vec<u8>) {
     message(field, out, |out| {
         double(1, x, out);
@@ -104,19 +107,23 @@ fn pose(field: u32, pose: &Pose, out: &mut Vec<u8>) {
     });
 }
 
-/// Writes a `foxglove.PoseInFrame`. `frame` is the name of the coordinate frame.
-pub(super) fn pose_in_frame(nanos: i64, frame: &str, at: &Pose, out: &mut Vec<u8>) {
-    time(1, nanos, out);
-    super::proto::bytes(2, frame.as_bytes(), out);
-    pose(3, at, out);
+/// Encodes a `foxglove.PoseInFrame`. `frame` is the name of the coordinate frame.
+pub(super) fn pose_in_frame(nanos: i64, frame: &str, at: &Pose) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    time(1, nanos, &mut out);
+    bytes(2, frame, &mut out);
+    pose(3, at, &mut out);
+    out
 }
 
-/// Writes a `foxglove.FrameTransform`. It contains the pose of the coordinate frame `child` in the
+/// Encodes a `foxglove.FrameTransform`. It contains the pose of the coordinate frame `child` in the
 /// coordinate frame `parent`.
-pub(super) fn frame_transform(nanos: i64, (parent, child): (&str, &str), pose: &Pose, out: &mut Vec<u8>) {
-    time(1, nanos, out);
-    super::proto::bytes(2, parent.as_bytes(), out);
-    super::proto::bytes(3, child.as_bytes(), out);
-    vector(4, pose.position, out);
-    quaternion(5, pose.orientation, out);
+pub(super) fn frame_transform(nanos: i64, parent: &str, child: &str, pose: &Pose) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    time(1, nanos, &mut out);
+    bytes(2, parent, &mut out);
+    bytes(3, child, &mut out);
+    vector(4, pose.position, &mut out);
+    quaternion(5, pose.orientation, &mut out);
+    out
 }

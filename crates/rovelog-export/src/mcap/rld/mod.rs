@@ -125,11 +125,8 @@ impl<'a> Rld<'a> {
         // A message about the whole log has the start of the selected time range as its time.
         let start = self.start().max(self.select.start.unwrap_or(i64::MIN));
         let nanos = time.unwrap_or(start);
-        let mut bytes = Vec::new();
         let at = TimeBase::of(self.reader).place(nanos).unwrap_or(nanos);
-        foxglove::log(at, (level, name), message, &mut bytes);
-        let schema = ExtraSchema::WellKnown(WellKnown::Log);
-        Extra { nanos, topic: "/rld/events".into(), schema, bytes }
+        Extra::drawn(nanos, "/rld/events", WellKnown::Log, foxglove::log(at, level, name, message))
     }
 
     /// Returns a message about a diagnostic of the reader. The level of the message is that of

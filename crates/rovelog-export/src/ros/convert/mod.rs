@@ -16,7 +16,6 @@ mod vel;
 use std::collections::{BTreeMap, HashMap};
 
 use rovelog::core::internal::layout::FieldKeys;
-use rovelog::core::internal::text::count;
 use rovelog::{AnyLog, Record, Select, Topic};
 
 pub(crate) use self::payload::RosTime;
@@ -125,10 +124,9 @@ pub(crate) fn write(
     for message in waiting.chain(std::iter::from_fn(|| source.next_message(None))) {
         output.message(&message)?;
     }
-    let lost = output.losses.into_iter();
-    losses.extend(
-        lost.map(|((topic, why), lost)| Loss::new(&topic, "", format!("{} {why}", count(lost, "message")))),
-    );
+    for ((topic, why), lost) in output.losses {
+        losses.extend(Loss::counted(&topic, lost, "message", why));
+    }
     Ok(Exported { messages: output.messages, losses, notes: Vec::new() })
 }
 
