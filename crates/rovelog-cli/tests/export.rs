@@ -68,6 +68,7 @@ fn export_errors() {
         "export rich.ulg -o no.parquet --topics t/1 -f parquet",
         "export rich.ulg -o plot -f svg",
         "export rich.ulg -o no.csv --topics t/1 --delimiter ab",
+        "export rich.ulg -o no.csv --topics t/1 --delimiter :",
         "export header-only.ulg -o empty.mcap",
         "export header-only.ulg -o no.csv",
         "export none.ulg -o no.csv",

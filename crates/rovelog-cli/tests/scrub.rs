@@ -210,6 +210,28 @@ fn an_unknown_position_is_refused() {
     );
 }
 
+/// A longitude without its latitude cannot be moved, so the copy is refused.
+#[test]
+fn a_longitude_without_latitude_is_refused() {
+    let place = Place::new("ulog", &["one-topic.ulg"]);
+    let numbers = [f64::NAN, 8.5].map(f64::to_le_bytes).concat();
+    fs::write(place.path("made.ulg"), made("double lat;double lon;", &numbers)).unwrap();
+    let done = place.run("scrub made.ulg -o out.ulg --to 10,20");
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(done.status.code() == Some(1) && said.contains("lon"), "{said}");
+}
+
+#[test]
+fn the_boot_time_is_shifted_like_all_dates() {
+    let place = Place::new("ulog", &["utc-boot-time.ulg"]);
+    let start = |log: &str| {
+        let run = place.run(&format!("info {log} --get start"));
+        String::from_utf8(run.stdout).unwrap()
+    };
+    assert_eq!(place.run("scrub utc-boot-time.ulg -o out.ulg --shift-days 10").status.code(), Some(0));
+    assert_eq!((&start("utc-boot-time.ulg")[..10], &start("out.ulg")[..10]), ("2023-11-14", "2023-11-24"));
+}
+
 #[test]
 fn a_secret_is_for_one_site() {
     let place = Place::new("vel", &["gps-late-fixes.vel"]);

@@ -36,7 +36,15 @@ runs! {
         "stats one-topic.ulg --fields timestamp -f csv",
         "stats ../rld/v4.rld --energy --fields V1 -S +2ms -E +6ms",
         "stats ../rld/v4.rld --window 4ms --fields V1 -S +2ms -E +6ms",
-        "stats ../rld/v4.rld --above V1=1000";
+        "stats ../rld/v4.rld --above V1=1000",
+        "stats ../rld/v4.rld --energy --window 5ms --fields V1 -f csv";
+    times_every:
+        "export timestamps-stale.ulg --to csv --every 250ms --join t",
+        "export one-topic.ulg --to csv --every 20ms -S 0.5s -E 2s",
+        "export ../rosbag/stamp-of-another-clock.bag -o every.csv --every 100ms --force";
+    times_csv_base:
+        "cat one-topic.ulg -f csv --time-base relative",
+        "cat ../rld/v4.rld -f csv --fields V1 -E +1ms --time-base boot";
 }
 
 /// All records of a log are printed in time order, even if some times are far outside the time

@@ -482,7 +482,7 @@ mod tests {
 
     /// Returns a flight log that starts 100 s after boot. The log has `lines` console lines 1 s
     /// after its start, and the change of a parameter 2 s after its start.
-    fn flight(lines: u64) -> AnyLog {
+    fn flight(lines: u64, text: &[u8]) -> AnyLog {
         let mut log = b"ULog\x01\x12\x35\x01".to_vec();
         log.extend(100_000_000_u64.to_le_bytes());
         let mut message = |kind: u8, payload: &[u8]| {
@@ -496,7 +496,7 @@ mod tests {
         message(b'A', b"\0\0\0t");
         message(b'D', &[b"\0\0".as_slice(), &100_000_000_u64.to_le_bytes()].concat());
         for _ in 0..lines {
-            message(b'L', &[b"6".as_slice(), &101_000_000_u64.to_le_bytes(), b"line"].concat());
+            message(b'L', &[b"6".as_slice(), &101_000_000_u64.to_le_bytes(), text].concat());
         }
         message(b'D', &[b"\0\0".as_slice(), &102_000_000_u64.to_le_bytes()].concat());
         message(b'P', &parameter);
@@ -512,13 +512,22 @@ mod tests {
     #[test]
     fn omitted_console_lines_are_counted() {
         let rows = MAX_ROWS as u64;
-        assert!(!page(&flight(rows)).contains("rovelog messages"));
-        assert!(page(&flight(rows + 3)).contains("3 more rows: rovelog messages"));
+        assert!(!page(&flight(rows, b"line")).contains("rovelog messages"));
+        assert!(page(&flight(rows + 3, b"line")).contains("3 more rows: rovelog messages"));
+    }
+
+    #[test]
+    fn redacted_console_lines_name_nobody() {
+        let (log, mut page) = (flight(1, b"[logger] /home/ann/log/1.ulg"), Vec::new());
+        let options = ReportOptions { redact: true, ..ReportOptions::default() };
+        write(&log, &Provenance::new("log.ulg"), &options, &mut page).unwrap();
+        let page = String::from_utf8(page).unwrap();
+        assert!(page.contains("[logger] /home/xxx/log/1.ulg"), "{page}");
     }
 
     #[test]
     fn all_times_of_a_report_count_from_its_start() {
-        let page = page(&flight(1));
+        let page = page(&flight(1, b"line"));
         assert!(page.contains("<td class=\"n\">1.000</td><td>info</td>"), "console");
         assert!(page.contains("<td class=\"n\">2.000</td><td>P</td>"), "parameters");
     }
