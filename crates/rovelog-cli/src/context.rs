@@ -95,7 +95,7 @@ impl Global {
             std::path::absolute(path).unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned()
         };
         let utc = |nanos| rovelog::Timestamp { nanos, clock: Clock::Unix }.rfc3339();
-        let given = [
+        let options = [
             ("--input-format", self.input_format.clone()),
             ("--types", self.types.as_ref().map(path)),
             ("--msgs", self.msgs.as_ref().map(path)),
@@ -103,7 +103,7 @@ impl Global {
             ("--text-encoding", self.text_encoding.map(|encoding| encoding.name().to_owned())),
             ("--max-unpacked", self.max_unpacked.map(|bytes| bytes.to_string())),
         ];
-        let given = given.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
+        let given = options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
         given.flatten().collect()
     }
 }

@@ -192,8 +192,8 @@ impl From<io::Error> for Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::Closed;
         }
-        let other = || Self::failed(format!("cannot write the results: {error}"));
-        OutputError::failure(&error).unwrap_or_else(other)
+        OutputError::failure(&error)
+            .unwrap_or_else(|| Self::failed(format!("cannot write the results: {error}")))
     }
 }
 

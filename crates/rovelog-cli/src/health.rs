@@ -106,7 +106,7 @@ impl<'a> Report<'a> {
                 .iter()
                 .map(|gap| GapDoc {
                     time: self.times.machine(Some(self.times.at(gap.start))),
-                    t_ns: text(self.times.t_ns(Some(self.times.at(gap.start)))),
+                    t_ns: self.times.t_ns_text(Some(self.times.at(gap.start))),
                     length_ns: gap.length.to_string(),
                 })
                 .collect(),
@@ -203,23 +203,11 @@ impl<'a> Report<'a> {
 
     /// Writes all topics as CSV.
     pub(crate) fn csv(&self, mut out: Out) -> Result<(), Failure> {
+        #[rustfmt::skip]
         let head = [
-            "topic",
-            "count",
-            "steady",
-            "nominal_hz",
-            "rate_hz",
-            "period_ns",
-            "shortest_ns",
-            "longest_ns",
-            "jitter_ns",
-            "gaps",
-            "confirmed",
-            "missing",
-            "falling",
-            "repeated",
-            "silent_ns",
-            "stuck",
+            "topic", "count", "steady", "nominal_hz", "rate_hz", "period_ns", "shortest_ns",
+            "longest_ns", "jitter_ns", "gaps", "confirmed", "missing", "falling", "repeated",
+            "silent_ns", "stuck",
         ];
         let rows = self.topic_docs().map(|doc| {
             [

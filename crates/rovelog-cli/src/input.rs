@@ -223,13 +223,13 @@ impl Input {
 
     /// Opens the log. If the log is stdin, it is read into memory.
     pub(crate) fn open(&self, context: &Context) -> Result<AnyLog, Failure> {
-        Ok(self.open_hashing(context, &context.options, &ReadScope::All, false)?.0)
+        self.open_scope(context, &context.options, &ReadScope::All)
     }
 
     /// Opens the log to read its summary. From a remote log, only the parts needed for the summary
     /// are downloaded.
     pub(crate) fn open_summary(&self, context: &Context) -> Result<AnyLog, Failure> {
-        Ok(self.open_hashing(context, &context.options, &ReadScope::Summary, false)?.0)
+        self.open_scope(context, &context.options, &ReadScope::Summary)
     }
 
     /// Opens the log to read the records that `select` returns. From a remote log, only these
@@ -239,7 +239,7 @@ impl Input {
         context: &Context,
         select: &dyn Fn(&AnyLog) -> Result<Select, Failure>,
     ) -> Result<AnyLog, Failure> {
-        Ok(self.open_hashing(context, &context.options, &ReadScope::Records(select), false)?.0)
+        self.open_scope(context, &context.options, &ReadScope::Records(select))
     }
 
     /// Opens the log and reads all records, even if the log has an index from which they could be
@@ -247,7 +247,7 @@ impl Input {
     pub(crate) fn open_all(&self, context: &Context) -> Result<AnyLog, Failure> {
         let mut options = context.options.clone();
         options.read_all = true;
-        Ok(self.open_hashing(context, &options, &ReadScope::All, false)?.0)
+        self.open_scope(context, &options, &ReadScope::All)
     }
 
     /// Opens this file alone. If the recording is split into several files, the other files are not
@@ -255,7 +255,17 @@ impl Input {
     pub(crate) fn open_alone(&self, context: &Context) -> Result<AnyLog, Failure> {
         let mut options = context.options.clone();
         options.alone = true;
-        Ok(self.open_hashing(context, &options, &ReadScope::All, false)?.0)
+        self.open_scope(context, &options, &ReadScope::All)
+    }
+
+    fn open_scope(
+        &self,
+        context: &Context,
+        options: &ReadOptions,
+        scope: &ReadScope<'_>,
+    ) -> Result<AnyLog, Failure> {
+        let (log, _) = self.open_hashing(context, options, scope, false)?;
+        Ok(log)
     }
 
     /// Opens the log and returns its provenance, which consists of the file name and the SHA-256 of
@@ -294,17 +304,17 @@ impl Input {
         Ok((log, provenance.with_sha256(sha256)))
     }
 
-    /// Opens the log. If `hash` is true, also returns the SHA-256 of stdin or of a remote log that
-    /// is downloaded completely. These logs cannot be read a second time to compute it.
+    /// Opens the log. If `with_hash` is true, also returns the SHA-256 of stdin or of a remote log
+    /// that is downloaded completely. These logs cannot be read a second time to compute it.
     fn open_hashing(
         &self,
         context: &Context,
         options: &ReadOptions,
         scope: &ReadScope<'_>,
-        hash: bool,
+        with_hash: bool,
     ) -> Result<(AnyLog, Option<String>), Failure> {
         if let Some(remote) = &self.remote {
-            let opened = remote.open(context, options, scope, hash);
+            let opened = remote.open(context, options, scope, with_hash);
             let (log, sha256) = opened.map_err(|failure| failure.at(&self.path))?;
             self.refuse_damage(log.diagnostics(), context)?;
             return Ok((log, sha256));
@@ -312,7 +322,7 @@ impl Input {
         let mut sha256 = None;
         let opened = if self.is_stdin() {
             let bytes = stdin().map_err(|error| Failure::from(error).at(&self.path))?;
-            sha256 = hash.then(|| rovelog_export::sha256(&bytes[..]).unwrap_or_default());
+            sha256 = with_hash.then(|| rovelog_export::sha256(&bytes[..]).unwrap_or_default());
             rovelog::from_bytes_as(input_format(context), bytes.into(), options)
         } else {
             rovelog::open_as(input_format(context), &self.path, options)

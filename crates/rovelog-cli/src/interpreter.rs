@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 pub(crate) static INTERPRETER: OnceLock<PathBuf> = OnceLock::new();
 
 /// Sets the Python interpreter that starts other processes: the workers and engines of `rovelog
-/// ingest`, and the commands of `rovelog mcp`. The Python package sets its own interpreter, because no other interpreter can be expected to
-/// import the package.
+/// ingest`, and the commands of `rovelog mcp`. The Python package sets its own interpreter, because
+/// no other interpreter can be expected to import the package.
 pub fn set_interpreter(interpreter: PathBuf) {
     // A second call is ignored. The interpreter does not change while the process runs.
     let _ = INTERPRETER.set(interpreter);

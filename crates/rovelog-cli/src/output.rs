@@ -200,12 +200,12 @@ impl Write for Screen {
         self.incomplete.extend_from_slice(bytes);
         // The last character in the buffer may be incomplete. Its bytes are kept for the next
         // write.
-        let whole = match std::str::from_utf8(&self.incomplete) {
+        let complete = match std::str::from_utf8(&self.incomplete) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             _ => self.incomplete.len(),
         };
-        let rest = self.incomplete.split_off(whole);
-        let text = std::mem::replace(&mut self.incomplete, rest);
+        let incomplete = self.incomplete.split_off(complete);
+        let text = std::mem::replace(&mut self.incomplete, incomplete);
         self.stdout.write_all(escape_controls(&String::from_utf8_lossy(&text), self.paint).as_bytes())?;
         Ok(bytes.len())
     }
@@ -220,26 +220,26 @@ impl Write for Screen {
 fn escape_controls(text: &str, paint: Paint) -> Cow<'_, str> {
     // Line breaks are a part of the output and are kept. `is_terminal_control` is false for tabs,
     // so they are kept too.
-    let harmful = |c: char| c != '\n' && is_terminal_control(c);
-    if !text.contains(harmful) {
+    let is_harmful = |c: char| c != '\n' && is_terminal_control(c);
+    if !text.contains(is_harmful) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
-    let mut rest = text;
-    while let Some(at) = rest.find(harmful) {
-        let (before, from) = rest.split_at(at);
+    let mut remaining = text;
+    while let Some(at) = remaining.find(is_harmful) {
+        let (before, from) = remaining.split_at(at);
         shown.push_str(before);
         if let Some(len) = paint.code_at(from) {
             let (code, after) = from.split_at(len);
             shown.push_str(code);
-            rest = after;
+            remaining = after;
         } else {
             let mut chars = from.chars();
             let _ = chars.next().map(|c| write!(shown, "\\u{:04x}", u32::from(c)));
-            rest = chars.as_str();
+            remaining = chars.as_str();
         }
     }
-    Cow::Owned(shown + rest)
+    Cow::Owned(shown + remaining)
 }
 
 #[cfg(test)]

@@ -41,14 +41,20 @@ struct Bar {
 
 /// Guard of the progress bar. When it is dropped, the bar is removed, and the thread that draws the
 /// bar is stopped.
-pub(crate) struct Watcher(Progress, Option<(Sender<()>, JoinHandle<()>)>);
+pub(crate) struct Watcher {
+    progress: Progress,
+    /// The thread that draws the progress bar. `None` if no progress bar is shown.
+    thread: Option<JoinHandle<()>>,
+    /// Closing this channel stops the thread.
+    stop: Option<Sender<()>>,
+}
 
 impl Progress {
     /// Starts the thread that draws the progress bar. Does nothing if stderr is not a terminal or
     /// `quiet` is true.
     pub(crate) fn watch(quiet: bool) -> (Self, Watcher) {
         if quiet || !io::stderr().is_terminal() {
-            return (Self(None), Watcher(Self(None), None));
+            return (Self(None), Watcher { progress: Self(None), thread: None, stop: None });
         }
         let shared = Arc::new(Shared {
             started: Instant::now(),
@@ -61,7 +67,7 @@ impl Progress {
         let thread = std::thread::Builder::new().spawn(move || draw(&drawn, &stopped));
         let progress = Self(Some(shared));
         // If the thread cannot be started, the command runs without a progress bar.
-        (progress.clone(), Watcher(progress, thread.ok().map(|thread| (stop, thread))))
+        (progress.clone(), Watcher { progress, thread: thread.ok(), stop: Some(stop) })
     }
 
     /// Sets the amount of work to `total` bytes. `None` means that the amount is unknown.
@@ -106,10 +112,10 @@ impl Progress {
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        self.0.end();
-        if let Some((stop, thread)) = self.1.take() {
-            // The thread waits for a message. Closing the channel wakes it, and it ends.
-            drop(stop);
+        self.progress.end();
+        // The thread waits for a message. Closing the channel wakes it, and it ends.
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }

@@ -234,21 +234,50 @@ pub(crate) struct FieldArgs {
     fields: Vec<FieldList>,
 }
 
-/// Items of one `--fields` option. Each item is its text and the pattern parsed from it. The
-/// pattern is `None` if the text can only be an expression.
+/// Items of one `--fields` option.
 #[derive(Clone)]
-struct FieldList(Vec<(String, Option<Pattern>)>);
+struct FieldList(Vec<FieldItem>);
 
 impl FieldList {
     fn new(text: &str) -> Result<Self, String> {
-        let item = |text: &str| match Pattern::new(text) {
-            Ok(pattern) => Ok((text.to_owned(), Some(pattern))),
+        split_list(text).map(FieldItem::new).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// A field or an expression that the user selected.
+#[derive(Clone)]
+struct FieldItem {
+    text: String,
+    /// Pattern parsed from the text. `None` if the text can only be an expression.
+    pattern: Option<Pattern>,
+}
+
+impl FieldItem {
+    fn new(text: &str) -> Result<Self, String> {
+        let pattern = match Pattern::new(text) {
+            Ok(pattern) => Some(pattern),
             // A text with a parenthesis is not a pattern, but it may be a function call.
             // Expressions are parsed later, when the topics of the log are known.
-            Err(_) if text.contains('(') => Ok((text.to_owned(), None)),
-            Err(error) => Err(error),
+            Err(_) if text.contains('(') => None,
+            Err(error) => return Err(error),
         };
-        split_list(text).map(item).collect::<Result<_, _>>().map(Self)
+        Ok(Self { text: text.to_owned(), pattern })
+    }
+
+    /// Returns true if the pattern matches the name of a field, either alone or preceded by the
+    /// name of its topic.
+    fn matches(&self, topic: &str, name: &str) -> bool {
+        let Some(pattern) = &self.pattern else { return false };
+        let short = short(topic);
+        pattern.matches(name)
+            || pattern.matches(&format!("{short}.{name}"))
+            || (short != topic && pattern.matches(&format!("{topic}.{name}")))
+    }
+
+    /// Returns true if the pattern matches at least one of `names`, which are pairs of topic and
+    /// field.
+    fn matches_any(&self, names: &[(&str, String)]) -> bool {
+        names.iter().any(|(topic, name)| self.matches(topic, name))
     }
 }
 
@@ -283,7 +312,7 @@ impl FieldArgs {
 
     /// Returns the first of the selected fields that looks like an expression.
     pub(crate) fn expression(&self) -> Option<&str> {
-        self.items().map(|(text, _)| &**text).find(|text| text.contains(SIGNS))
+        self.items().map(|item| &*item.text).find(|text| text.contains(SIGNS))
     }
 
     /// Returns true if no option selects fields, so that all fields are selected.
@@ -313,7 +342,7 @@ impl FieldArgs {
     /// Returns an error if a field given by the user matches none of `names`, which are pairs of
     /// topic and field.
     pub(crate) fn require_matches_in(&self, names: &[(&str, String)]) -> Result<(), Failure> {
-        let Some((text, _)) = self.items().find(|(_, pattern)| !matches_any(pattern.as_ref(), names)) else {
+        let Some(FieldItem { text, .. }) = self.items().find(|item| !item.matches_any(names)) else {
             return Ok(());
         };
         let near = suggest(text, names.iter().map(|(_, name)| &**name), "rovelog schema FILE");
@@ -344,7 +373,7 @@ impl FieldArgs {
         joined: bool,
     ) -> Result<Vec<Signal>, Failure> {
         let mut derived = Vec::new();
-        for (text, _) in self.items().filter(|(_, pattern)| !matches_any(pattern.as_ref(), names)) {
+        for FieldItem { text, .. } in self.items().filter(|item| !item.matches_any(names)) {
             // Several topics may have the fields of an expression such as `norm(q)`, so the
             // expression is tried with each topic alone.
             let of_each = topics.iter().map(|topic| Signals::among(log, &[topic]).find(text));
@@ -375,33 +404,16 @@ impl FieldArgs {
     /// Returns true if the options select the field `name` of `topic`. `name` includes the path and
     /// the array index, as in `q[0]`.
     pub(crate) fn selects(&self, topic: &str, name: &str) -> bool {
-        self.fields.is_empty()
-            || self
-                .items()
-                .any(|(_, pattern)| pattern.as_ref().is_some_and(|it| matches_field(it, topic, name)))
+        self.fields.is_empty() || self.items().any(|item| item.matches(topic, name))
     }
 
-    fn items(&self) -> impl Iterator<Item = &(String, Option<Pattern>)> {
+    fn items(&self) -> impl Iterator<Item = &FieldItem> {
         self.fields.iter().flat_map(|list| &list.0)
     }
 }
 
 /// Characters that occur in expressions but not in field patterns.
 const SIGNS: [char; 5] = ['(', '+', '-', ' ', '='];
-
-/// Returns true if `pattern` matches the name of a field, either alone or preceded by the name of
-/// its topic.
-fn matches_field(pattern: &Pattern, topic: &str, name: &str) -> bool {
-    let short = short(topic);
-    pattern.matches(name)
-        || pattern.matches(&format!("{short}.{name}"))
-        || (short != topic && pattern.matches(&format!("{topic}.{name}")))
-}
-
-/// Returns true if `pattern` matches at least one of `names`, which are pairs of topic and field.
-fn matches_any(pattern: Option<&Pattern>, names: &[(&str, String)]) -> bool {
-    pattern.is_some_and(|pattern| names.iter().any(|(topic, name)| matches_field(pattern, topic, name)))
-}
 
 /// Returns all fields of `topics` as pairs of topic and field, including nested fields. Names of
 /// fields include the path and the array index, as in `pos.x` and `q[0]`.

@@ -81,49 +81,50 @@ impl Survey {
         open: fn(&Input, &Context) -> Result<AnyLog, Failure>,
         health: Option<&WindowArgs>,
     ) -> Result<Self, Failure> {
-        let survey = if input.is_stdin() {
-            // A time such as `-10s` counts from the end of the log. While stdin is read, the end of
-            // the log is not known yet.
-            if health.is_some_and(|window| !window.is_open()) {
-                return Err(Failure::usage("-S and -E need a file, because the end of a pipe is not known"));
-            }
-            let mut paces: Vec<Pace> = Vec::new();
-            let mut stream = input.stream(context)?;
-            // If bytes were lost between two records, there may have been records with times
-            // between them. If a topic has a gap at this time, the lost bytes show that records are
-            // missing in the gap.
-            let (mut interruptions, mut losses, mut last) = (Vec::new(), 0, None);
-            loop {
-                let record = stream.next_record().map_err(|error| Failure::from(error).at(&input.path))?;
-                let Some(record) = record else { break };
-                context.progress.at(record.offset);
-                let index = record.topic.id.index();
-                paces.resize_with(paces.len().max(index + 1), Pace::default);
-                let Some(nanos) = record.time.map(|time| time.nanos) else { continue };
-                paces[index].push(nanos);
-                let before = last.replace(nanos);
-                let losses_before = std::mem::replace(&mut losses, stream.diagnostics().ledger().losses);
-                interruptions.extend(before.filter(|_| losses > losses_before).map(|before| before..nanos));
-            }
-            let end = stream.info().span().map(|span| span.1.nanos);
-            Self {
-                health: health.map(|_| Health::new(paces, end, &interruptions)),
-                format: stream.format(),
-                info: stream.info(),
-                topics: stream.topics().to_vec(),
-                diagnostics: stream.diagnostics().clone(),
-                analysis: None,
-            }
-        } else {
-            let log = open(input, context)?;
-            let here = |failure: Failure| failure.at(&input.path);
-            let health = health.map(|window| {
-                let window = window.resolve(&context.times(log.info())?, span(&*log))?;
-                Ok(rovelog::health(&log, &Select::all().between(window.start, window.end))?)
-            });
-            Self::of(&log, health.transpose().map_err(here)?)
-        };
-        survey.finish(input, context)
+        if input.is_stdin() {
+            return Self::of_stdin(input, context, health)?.finish(input, context);
+        }
+        let log = open(input, context)?;
+        let here = |failure: Failure| failure.at(&input.path);
+        let health = health.map(|window| {
+            let window = window.resolve(&context.times(log.info())?, span(&*log))?;
+            Ok(rovelog::health(&log, &Select::all().between(window.start, window.end))?)
+        });
+        Self::of(&log, health.transpose().map_err(here)?).finish(input, context)
+    }
+
+    /// Reads a log from stdin, and collects the information at the same time.
+    fn of_stdin(input: &Input, context: &Context, health: Option<&WindowArgs>) -> Result<Self, Failure> {
+        // A time such as `-10s` counts from the end of the log. While stdin is read, the end of the
+        // log is not known yet.
+        if health.is_some_and(|window| !window.is_open()) {
+            return Err(Failure::usage("-S and -E need a file, because the end of a pipe is not known"));
+        }
+        let mut paces: Vec<Pace> = Vec::new();
+        let mut stream = input.stream(context)?;
+        // If bytes were lost between two records, there may have been records with times between
+        // them. If a topic has a gap at this time, the lost bytes show that records are missing in
+        // the gap.
+        let (mut interruptions, mut losses, mut last) = (Vec::new(), 0, None);
+        while let Some(record) = stream.next_record().map_err(|error| Failure::from(error).at(&input.path))? {
+            context.progress.at(record.offset);
+            let index = record.topic.id.index();
+            paces.resize_with(paces.len().max(index + 1), Pace::default);
+            let Some(nanos) = record.time.map(|time| time.nanos) else { continue };
+            paces[index].push(nanos);
+            let before = last.replace(nanos);
+            let losses_before = std::mem::replace(&mut losses, stream.diagnostics().ledger().losses);
+            interruptions.extend(before.filter(|_| losses > losses_before).map(|before| before..nanos));
+        }
+        let end = stream.info().span().map(|span| span.1.nanos);
+        Ok(Self {
+            health: health.map(|_| Health::new(paces, end, &interruptions)),
+            format: stream.format(),
+            info: stream.info(),
+            topics: stream.topics().to_vec(),
+            diagnostics: stream.diagnostics().clone(),
+            analysis: None,
+        })
     }
 
     /// Collects the information from an open log.

@@ -14,11 +14,16 @@ enum Align {
     Right,
 }
 
+struct Column<'a> {
+    heading: &'a str,
+    align: Align,
+}
+
 /// A table with headings. Call [`left`](Self::left) and [`right`](Self::right) to add columns, from
 /// left to right.
 #[derive(Default)]
 pub(crate) struct Table<'a> {
-    columns: Vec<(&'a str, Align)>,
+    columns: Vec<Column<'a>>,
     rows: Vec<Vec<String>>,
 }
 
@@ -32,14 +37,14 @@ const MIN_TEXT_WIDTH: usize = 16;
 
 impl<'a> Table<'a> {
     /// Adds columns that are aligned to the left.
-    pub(crate) fn left(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
-        self.columns.extend(names.into_iter().map(|name| (name, Align::Left)));
+    pub(crate) fn left(mut self, headings: impl IntoIterator<Item = &'a str>) -> Self {
+        self.columns.extend(headings.into_iter().map(|heading| Column { heading, align: Align::Left }));
         self
     }
 
     /// Adds columns that are aligned to the right.
-    pub(crate) fn right(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
-        self.columns.extend(names.into_iter().map(|name| (name, Align::Right)));
+    pub(crate) fn right(mut self, headings: impl IntoIterator<Item = &'a str>) -> Self {
+        self.columns.extend(headings.into_iter().map(|heading| Column { heading, align: Align::Right }));
         self
     }
 
@@ -65,11 +70,14 @@ impl<'a> Table<'a> {
         let (mut widths, is_fitted) = (self.widths(), columns.is_some());
         let shown = columns.map_or(widths.len(), |columns| self.fit(&mut widths, columns));
         let (widths, columns) = (&widths[..shown], &self.columns[..shown]);
-        let line = |cells: &[&str], head: bool| {
-            let padded = cells.iter().zip(columns).zip(widths).map(|((cell, (_, align)), columns)| {
-                let blanks = " ".repeat(columns.saturating_sub(width(cell)));
-                let cell = if head { Cow::Owned(paint.bold(cell)) } else { Cow::Borrowed(*cell) };
-                if *align == Align::Left { format!("{cell}{blanks}") } else { format!("{blanks}{cell}") }
+        let line = |cells: &[&str], is_head: bool| {
+            let padded = cells.iter().zip(columns).zip(widths).map(|((cell, column), column_width)| {
+                let blanks = " ".repeat(column_width.saturating_sub(width(cell)));
+                let cell = if is_head { Cow::Owned(paint.bold(cell)) } else { Cow::Borrowed(*cell) };
+                match column.align {
+                    Align::Left => format!("{cell}{blanks}"),
+                    Align::Right => format!("{blanks}{cell}"),
+                }
             });
             let padded: Vec<_> = padded.collect();
             if bordered {
@@ -87,7 +95,7 @@ impl<'a> Table<'a> {
                 String::new()
             }
         };
-        let heads: Vec<_> = columns.iter().map(|(head, _)| *head).collect();
+        let heads: Vec<_> = columns.iter().map(|column| column.heading).collect();
         write(&(rule("╭", "┬", "╮") + &line(&heads, true) + &rule("├", "┼", "┤")))?;
         for row in &self.rows {
             let wrap = |(cell, width): (&String, &usize)| {
@@ -101,7 +109,7 @@ impl<'a> Table<'a> {
         }
         write(&rule("╰", "┴", "╯"))?;
         if shown < self.columns.len() {
-            let heads = self.columns[shown..].iter().map(|(head, _)| *head);
+            let heads = self.columns[shown..].iter().map(|column| column.heading);
             let left_out = heads.map(|head| if head.is_empty() { "remarks" } else { head });
             let left_out = left_out.collect::<Vec<_>>().join(", ");
             write(&format!("{}\n", paint.dim(&format!("without {left_out}; --wide shows all columns"))))?;
@@ -111,9 +119,9 @@ impl<'a> Table<'a> {
 
     /// Returns the width of each column before the table is fitted to a terminal.
     fn widths(&self) -> Vec<usize> {
-        let of_column = |(i, (head, _)): (usize, &(&str, Align))| {
+        let of_column = |(i, column): (usize, &Column<'_>)| {
             let cells = self.rows.iter().map(|row| width(&row[i])).filter(|width| *width <= MAX_COLUMN_WIDTH);
-            cells.fold(width(head), usize::max)
+            cells.fold(width(column.heading), usize::max)
         };
         self.columns.iter().enumerate().map(of_column).collect()
     }
@@ -125,7 +133,7 @@ impl<'a> Table<'a> {
         let full = |widths: &[usize]| widths.iter().sum::<usize>() + 3 * widths.len() + 1;
         while full(widths) > columns {
             let all = widths.iter().zip(&self.columns).enumerate();
-            let texts = all.filter(|(_, (_, column))| column.1 == Align::Left);
+            let texts = all.filter(|(_, (_, column))| column.align == Align::Left);
             let widest = texts.map(|(i, (width, _))| (*width, i)).max();
             let Some((width, i)) = widest.filter(|(width, _)| *width > MIN_TEXT_WIDTH) else { break };
             widths[i] = width - (full(widths) - columns).min(width - MIN_TEXT_WIDTH);

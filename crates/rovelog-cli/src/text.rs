@@ -109,8 +109,8 @@ pub(crate) fn size(bytes: u64) -> String {
         value /= 1000.0;
         unit = next;
     }
-    let whole = unit == "B" || (unit == "kB" && value >= 9.95);
-    if whole { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
+    let is_rounded = unit == "B" || (unit == "kB" && value >= 9.95);
+    if is_rounded { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
 }
 
 /// Parses a size such as `1000`, `500MB`, `8GiB` or `1.5 GB`.

@@ -270,6 +270,11 @@ impl Times {
         if self.asked.time_base.is_some() { self.in_base(nanos) } else { Some(nanos) }
     }
 
+    /// Returns [`t_ns`](Self::t_ns) as text. In JSON, 64-bit integers are strings.
+    pub(crate) fn t_ns_text(&self, time: Option<Timestamp>) -> Option<String> {
+        self.t_ns(time).map(|nanos| nanos.to_string())
+    }
+
     /// Formats the time since the start of the log, for example as `+00:02:33.2`. The result is `-`
     /// if there is no time.
     pub(crate) fn since_start(&self, time: Option<Timestamp>) -> String {
@@ -295,10 +300,10 @@ impl Times {
                     Digits::Aligned | Digits::Nine => {
                         let width = if matches!(digits, Digits::Nine) || nanos % 1000 != 0 { 9 } else { 6 };
                         let sign = if nanos < 0 { "-" } else { "" };
-                        let (whole, part) =
+                        let (seconds, nanos) =
                             (nanos.unsigned_abs() / 1_000_000_000, nanos.unsigned_abs() % 1_000_000_000);
-                        let part = if width == 6 { part / 1000 } else { part };
-                        write!(text, "{sign}{whole}.{part:0width$}")
+                        let fraction = if width == 6 { nanos / 1000 } else { nanos };
+                        write!(text, "{sign}{seconds}.{fraction:0width$}")
                     }
                 };
             }

@@ -44,12 +44,12 @@ impl VelodyneArgs {
 
     /// Returns the name of the first option given by the user that affects points but not packets.
     pub(crate) fn chosen_of_points(&self) -> Option<&'static str> {
-        let given = [
+        let options = [
             (self.calibration.is_some(), "--calibration"),
             (self.plain_offsets, "--plain-offsets"),
             (self.correct_intensity, "--correct-intensity"),
         ];
-        given.into_iter().find(|(given, _)| *given).map(|(_, option)| option)
+        options.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
     }
 
     /// Reads the calibration file and returns the options for the computation of points.

@@ -47,10 +47,10 @@ impl WindowArgs {
     /// example, a log starts at the boot time 112 s. Then `-S 10s` would select the whole log,
     /// although the user probably meant `-S +10s`.
     pub(crate) fn resolve(&self, times: &Times, span: Option<(i64, i64)>) -> Result<Window, Failure> {
-        let place = |point: &Option<TimePoint>, option| {
+        let resolve = |point: &Option<TimePoint>, option| {
             point.as_ref().map(|point| point.resolve(option, times)).transpose()
         };
-        let window = Window { start: place(&self.start, "-S")?, end: place(&self.end, "-E")? };
+        let window = Window { start: resolve(&self.start, "-S")?, end: resolve(&self.end, "-E")? };
         let said = |point: &Option<TimePoint>, option: &str| {
             point.as_ref().map_or_else(String::new, |point| format!(" {option} {}", point.text))
         };
@@ -70,14 +70,20 @@ impl WindowArgs {
         // A few records may have times before the start of the log. So the window is compared with
         // the start of the log and not with the smallest time.
         let data = times.start.unwrap_or(first);
-        let sides = [
-            (self.start.as_ref(), "-S", start, start < data, start > last),
-            (self.end.as_ref(), "-E", end, end <= data, end > last),
+        let side = |is_before: bool, is_after: bool| match (is_before, is_after) {
+            (true, _) => Some("before its data"),
+            (false, true) => Some("after all of its records"),
+            (false, false) => None,
+        };
+        let ends = [
+            ("-S", &self.start, start, side(start < data, start > last)),
+            ("-E", &self.end, end, side(end <= data, end > last)),
         ];
-        for (point, option, nanos, is_before, is_after) in sides {
-            let is_outside = is_before || is_after;
-            let Some(point) = point.filter(|point| is_outside && point.is_ambiguous()) else { continue };
-            let side = if is_before { "before its data" } else { "after all of its records" };
+        for (option, point, nanos, side) in ends {
+            let (Some(point), Some(side)) = (point, side) else { continue };
+            if !point.is_ambiguous() {
+                continue;
+            }
             let failure = Failure::usage(format!(
                 "{option} {} means {} on the log clock, which is {side}; the log covers {}",
                 point.text,

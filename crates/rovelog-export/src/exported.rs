@@ -42,8 +42,8 @@ impl Loss {
         lost.map(|(topic, records)| Self::undecodable(&log.topics()[topic.index()], records)).collect()
     }
 
-    /// Returns the loss of `lost` values of a topic, or `None` if there are none. `noun` is the name
-    /// of one value, and `why` completes the sentence.
+    /// Returns the loss of `lost` values of a topic, or `None` if there are none. `noun` is the
+    /// name of one value, and `why` completes the sentence.
     pub(crate) fn counted(topic: &str, lost: u64, noun: &str, why: &str) -> Option<Self> {
         (lost > 0).then(|| Self::new(topic, "", format!("{} {why}", count(lost, noun))))
     }

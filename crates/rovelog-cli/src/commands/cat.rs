@@ -128,6 +128,7 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
         Ok::<_, Failure>((window, Records::new(context, format, &args.fields, times, &input.path)?))
     };
     let mut resolved = None;
+    // The topic of CSV output.
     let mut only: Option<Topic> = None;
     let mut read = || -> Result<(), Failure> {
         while let Some(record) = stream.next_record()? {
@@ -144,17 +145,16 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
             if !inside || !args.topics.selects(record.topic) {
                 continue;
             }
-            if format == Format::Csv {
-                match &only {
-                    None => {
-                        out.head(record.topic)?;
-                        only = Some(record.topic.clone());
-                    }
-                    Some(topic) if topic.id != record.topic.id => {
-                        return Err(one_topic(&[topic, record.topic]));
-                    }
-                    Some(_) => {}
+            match &only {
+                _ if format != Format::Csv => {}
+                None => {
+                    out.head(record.topic)?;
+                    only = Some(record.topic.clone());
                 }
+                Some(topic) if topic.id != record.topic.id => {
+                    return Err(one_topic(&[topic, record.topic]));
+                }
+                Some(_) => {}
             }
             out.expect(record.topic);
             out.write(&record)?;

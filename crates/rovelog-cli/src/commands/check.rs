@@ -1,5 +1,6 @@
 //! The command `rovelog check`, which lists all problems of a log.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 
 use rovelog::{Diagnostic, Severity};
@@ -165,30 +166,34 @@ fn text(
     if let Some(report) = &report {
         report.list(out, &of, context)?;
     }
-    if found.total() == 0 {
-        writeln!(out, "{name}: valid, {} read, no problems", count(survey.info.size, "byte"))?;
-        return Ok(());
-    }
-    let lost = found.ledger();
-    let warnings = count(found.total() - lost.losses, "warning");
-    if lost.is_empty() {
-        writeln!(out, "{name}: valid, {warnings}")?;
-        return Ok(());
-    }
     if let Some(loss) = lost_at(survey) {
         let next = with_file(&format!("rovelog dump FILE --at {loss}"), &input.path);
         writeln!(out, "{of}look at the first damaged byte: {next}")?;
     }
-    write!(out, "{name}: damaged, {}, {warnings}", count(lost.losses, "error"))?;
+    writeln!(out, "{name}: {}", verdict(survey))?;
+    Ok(())
+}
+
+/// Returns the verdict, for example `damaged, 1 error, 2 warnings; lost: 118 bytes`.
+fn verdict(survey: &Survey) -> String {
+    let found = &survey.diagnostics;
+    if found.total() == 0 {
+        return format!("valid, {} read, no problems", count(survey.info.size, "byte"));
+    }
+    let lost = found.ledger();
+    let warnings = count(found.total() - lost.losses, "warning");
+    if lost.is_empty() {
+        return format!("valid, {warnings}");
+    }
+    let mut verdict = format!("damaged, {}, {warnings}", count(lost.losses, "error"));
     if lost.losses > 0 {
-        write!(out, "; lost: {}", count(lost.bytes, "byte"))?;
+        let _ = write!(verdict, "; lost: {}", count(lost.bytes, "byte"));
     }
     if lost.missing_records > 0 {
-        write!(out, "; missing: {}", count(lost.missing_records, "record"))?;
+        let _ = write!(verdict, "; missing: {}", count(lost.missing_records, "record"));
     }
     if lost.left_out_records > 0 {
-        write!(out, "; left out: {}", count(lost.left_out_records, "record"))?;
+        let _ = write!(verdict, "; left out: {}", count(lost.left_out_records, "record"));
     }
-    writeln!(out)?;
-    Ok(())
+    verdict
 }

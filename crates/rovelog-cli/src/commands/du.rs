@@ -74,7 +74,7 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
         Format::Ndjson => docs.into_iter().try_for_each(|doc| out.line(&doc))?,
         Format::Csv => out.csv(["kind", "topic", "count", "bytes"], docs)?,
         _ => {
-            let whole = log.info().size.max(1);
+            let total = log.info().size.max(1);
             let mut table = Table::default().left(["KIND", "TOPIC"]).right(["COUNT", "BYTES", "SHARE"]);
             for found in &usage {
                 table.row([
@@ -82,7 +82,7 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
                     topic(found).unwrap_or("-").to_owned(),
                     found.count.to_string(),
                     if context.global.verbose { found.bytes.to_string() } else { size(found.bytes) },
-                    format!("{:.1} %", found.bytes as f64 * 100.0 / whole as f64),
+                    format!("{:.1} %", found.bytes as f64 * 100.0 / total as f64),
                 ]);
             }
             table.write(&mut out)?;

@@ -88,7 +88,7 @@ fn document(file: &str, log: &AnyLog, found: &Structure, times: &Times, at: u64)
         json!({
             "offset": Count(region.range.start), "length": Count(length(&region.range)), "kind": region.kind,
             "topic": topic(log, region), "time": times.machine(region.time),
-            "t_ns": times.t_ns(region.time).map(|nanos| nanos.to_string()),
+            "t_ns": times.t_ns_text(region.time),
             "contains_byte": region.range.contains(&at),
         })
     };

@@ -93,11 +93,11 @@ struct Folded {
 /// occurrence.
 fn fold(texts: impl Iterator<Item = Text>) -> Vec<Folded> {
     let mut folded: Vec<Folded> = Vec::new();
-    let mut places = HashMap::new();
+    let mut positions = HashMap::new();
     for text in texts {
-        let place =
-            *places.entry((text.level, text.source.clone(), text.text.clone())).or_insert(folded.len());
-        match folded.get_mut(place) {
+        let key = (text.level, text.source.clone(), text.text.clone());
+        let position = *positions.entry(key).or_insert(folded.len());
+        match folded.get_mut(position) {
             Some(known) => {
                 known.count += 1;
                 known.last = text.time;
@@ -174,10 +174,10 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
 
 fn machine<'a>(folded: &'a Folded, times: &Times, is_folded: bool) -> Line<'a> {
     let text = &folded.first;
-    let last = || times.t_ns(folded.last).map(|nanos| nanos.to_string());
+    let last = || times.t_ns_text(folded.last);
     Line {
         time: times.machine(text.time),
-        t_ns: times.t_ns(text.time).map(|nanos| nanos.to_string()),
+        t_ns: times.t_ns_text(text.time),
         level: text.level_name(),
         severity: text.level,
         source: text.source.as_deref(),

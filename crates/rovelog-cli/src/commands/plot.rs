@@ -144,13 +144,13 @@ impl Args {
     /// Returns the first option given by the user that has no effect on the output format `kind`.
     fn without_effect(&self, kind: Kind) -> Option<&'static str> {
         let is_page = kind == Kind::Html;
-        let given = [
+        let options = [
             ("--width", self.width.is_some() && is_page),
             ("--height", self.height.is_some() && is_page),
             ("--dpi", self.dpi.is_some() && kind != Kind::Png),
             ("--theme", self.theme.is_some() && kind == Kind::Text),
         ];
-        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+        options.into_iter().find(|(_, is_useless)| *is_useless).map(|(option, _)| option)
     }
 }
 

@@ -158,9 +158,9 @@ fn document<'a>(report: &'a Recovery, file: String, output: String, times: &Time
         range: [Count(segment.range.start), Count(segment.range.end)],
         records: Count(segment.records),
         first: times.machine(segment.first),
-        first_ns: times.t_ns(segment.first).map(|nanos| nanos.to_string()),
+        first_ns: times.t_ns_text(segment.first),
         last: times.machine(segment.last),
-        last_ns: times.t_ns(segment.last).map(|nanos| nanos.to_string()),
+        last_ns: times.t_ns_text(segment.last),
         in_time_order: segment.in_time_order,
     };
     Document {

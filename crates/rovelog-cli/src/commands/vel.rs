@@ -13,6 +13,7 @@ use crate::context::{Context, Format};
 use crate::failure::{Outcome, Status};
 use crate::input::Input;
 use crate::machine::Count;
+use crate::output::Out;
 use crate::text::escape;
 
 /// VEL only: show the ids of message types
@@ -84,7 +85,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
     };
     let types = Types::parse(&context.options.declarations).map_err(Error::from)?;
-    let mut names = Vec::new();
+    let mut names: Vec<NameDoc<'_>> = Vec::new();
     for name in &args.names {
         let id = simple_hash(name).map_err(Error::from)?;
         let published = hash::published(id);
@@ -93,53 +94,38 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         let collides = published.is_some_and(|other| other != name)
             || declared.as_ref().is_some_and(|other| other != name);
         let records = log.as_ref().map(|log| records(log, id));
-        names.push((
-            id,
-            NameDoc {
-                name,
-                id: format!("0x{id:08X}"),
-                published,
-                declared,
-                collides,
-                records: records.map(|n| Count(n as u64)),
-            },
-        ));
+        names.push(NameDoc { name, id: format!("0x{id:08X}"), published, declared, collides, records });
     }
-    // Two names on the command line may have the same id.
-    let shared = |id: u32, name: &str| {
-        names
-            .iter()
-            .filter(|(other, doc)| *other == id && doc.name != name)
-            .map(|(_, doc)| doc.name)
-            .collect::<Vec<_>>()
-    };
     let mut out = context.out();
     if format == Format::Text {
-        for (id, doc) in &names {
-            write!(out, "{}  {}", doc.id, escape(doc.name))?;
-            for (known, word) in [(doc.published, "published"), (doc.declared.as_deref(), "declared")] {
-                match known {
-                    Some(other) if other != doc.name => write!(out, "  collides with {}", escape(other))?,
-                    Some(_) => write!(out, "  {word}")?,
-                    None => {}
-                }
-            }
-            for other in shared(*id, doc.name) {
-                write!(out, "  collides with {}", escape(other))?;
-            }
-            if let Some(records) = &doc.records {
-                write!(out, "  {records} in the log")?;
-            }
-            writeln!(out)?;
-        }
+        names.iter().try_for_each(|doc| text(&mut out, doc, &names))?;
     } else {
-        let names = names.into_iter().map(|(_, doc)| doc).collect();
         out.document(&Document { schema: "rovelog.vel.hash/2", names })?;
     }
     out.flush()?;
     Ok(Status::Done)
 }
 
-fn records(reader: &VelReader, id: u32) -> usize {
-    reader.messages().filter(|message| message.header.type_id.get() == id).count()
+fn records(reader: &VelReader, id: u32) -> Count {
+    Count(reader.messages().filter(|message| message.header.type_id.get() == id).count() as u64)
+}
+
+/// Prints a line for the message type `doc`. `all` are the message types on the command line, of
+/// which two may have the same id.
+fn text(out: &mut Out, doc: &NameDoc<'_>, all: &[NameDoc<'_>]) -> std::io::Result<()> {
+    write!(out, "{}  {}", doc.id, escape(doc.name))?;
+    for (known, word) in [(doc.published, "published"), (doc.declared.as_deref(), "declared")] {
+        match known {
+            Some(name) if name != doc.name => write!(out, "  collides with {}", escape(name))?,
+            Some(_) => write!(out, "  {word}")?,
+            None => {}
+        }
+    }
+    for colliding in all.iter().filter(|other| other.id == doc.id && other.name != doc.name) {
+        write!(out, "  collides with {}", escape(colliding.name))?;
+    }
+    if let Some(records) = &doc.records {
+        write!(out, "  {records} in the log")?;
+    }
+    writeln!(out)
 }

@@ -88,15 +88,7 @@ impl OutFile {
             }
             refuse_input(path, existing, inputs)?;
             if !existing.is_file() {
-                let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
-                if file.is_terminal() {
-                    return Err(Failure::usage(
-                        "the output path is a terminal, which cannot show this output",
-                    )
-                    .next("write the output to a file: -o FILE")
-                    .at(path));
-                }
-                return Ok(Self { file: buffered(file), path: path.to_owned(), pending: None, upload: None });
+                return Self::open_device(path);
             }
             if !args.force {
                 return Err(Failure::usage("the output file already exists")
@@ -122,6 +114,18 @@ impl OutFile {
             out.file.get_ref().set_permissions(existing.permissions()).map_err(failed)?;
         }
         Ok(out)
+    }
+
+    /// Opens a path that is not a regular file, such as a named pipe. It is written directly.
+    fn open_device(path: &Path) -> Result<Self, Failure> {
+        let opened = OpenOptions::new().write(true).open(path);
+        let file = opened.map_err(|error| cannot_write(path, &error))?;
+        if file.is_terminal() {
+            return Err(Failure::usage("the output path is a terminal, which cannot show this output")
+                .next("write the output to a file: -o FILE")
+                .at(path));
+        }
+        Ok(Self { file: buffered(file), path: path.to_owned(), pending: None, upload: None })
     }
 
     /// Completes the file and renames it to the output path.

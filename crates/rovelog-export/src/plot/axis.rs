@@ -239,13 +239,13 @@ fn clock(unix: i64, step: i64) -> (String, Option<String>) {
         return (format!("{} s", unix / 1_000_000_000), None);
     };
     let (date, time) = text.trim_end_matches('Z').split_once('T').unwrap_or((&text, ""));
-    let whole = time.get(..8).unwrap_or(time);
+    let seconds = time.get(..8).unwrap_or(time);
     let label = if step >= DAY * 1_000_000_000 {
         String::new()
     } else if step % 60_000_000_000 == 0 {
-        whole.get(..5).unwrap_or(whole).to_owned()
+        seconds.get(..5).unwrap_or(seconds).to_owned()
     } else {
-        format!("{whole}{}", fraction(unix.rem_euclid(1_000_000_000), step))
+        format!("{seconds}{}", fraction(unix.rem_euclid(1_000_000_000), step))
     };
     (label, Some(date.to_owned()))
 }

@@ -159,15 +159,15 @@ fn in_parts(log: &dyn LogReader, signals: &[Signal], bytes: u64) -> Result<Vec<P
 /// Joins the overviews of consecutive parts of a log.
 fn join_parts(parts: Vec<Part>) -> Part {
     let mut parts = parts.into_iter();
-    let mut whole = parts.next().unwrap_or_default();
+    let mut joined = parts.next().unwrap_or_default();
     for part in parts {
-        for (whole, part) in whole.iter_mut().zip(part) {
-            if let (Some((_, whole)), Some((_, part))) = (whole, part) {
-                whole.append(part);
+        for (joined, part) in joined.iter_mut().zip(part) {
+            if let (Some((_, joined)), Some((_, part))) = (joined, part) {
+                joined.append(part);
             }
         }
     }
-    whole
+    joined
 }
 
 /// A compact overview of a whole signal. It needs about 1/60 of the memory of all values.

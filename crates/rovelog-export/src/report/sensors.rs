@@ -170,8 +170,8 @@ fn draw_scan(points: &[[f64; 3]]) -> Result<(Vec<u8>, f64), ExportError> {
     let mut pixels = [16_u8, 20, 28].repeat((SCAN_PIXELS * SCAN_PIXELS) as usize);
     for [x, y, z] in points {
         // The forward direction of the vehicle points up in the picture.
-        let place = |meters: f64| ((0.5 - meters / half / 2.0) * side).floor();
-        let (column, row) = (place(*y), place(*x));
+        let pixel = |meters: f64| ((0.5 - meters / half / 2.0) * side).floor();
+        let (column, row) = (pixel(*y), pixel(*x));
         if !(0.0..side).contains(&column) || !(0.0..side).contains(&row) {
             continue;
         }

@@ -90,9 +90,9 @@ impl CompiledType {
                     steps.push(Step::Skip(4));
                     continue;
                 }
-                let one =
+                let element =
                     nested.map_or_else(|| primitive(&field.ty).into(), |index| Arc::clone(&codes[index]));
-                add(&mut steps, field.array, one);
+                add(&mut steps, field.array, element);
             }
             if steps.is_empty() && ty.message().fields.is_empty() {
                 steps.push(Step::Empty);

@@ -195,10 +195,10 @@ impl<'a> ExportedTopic<'a> {
 
     /// If the MD5 sum in the bag differs from that of the definition, returns a sentence about it.
     pub(crate) fn contradiction(&self) -> Option<String> {
-        let given = String::from_utf8_lossy(self.given);
+        let stated = String::from_utf8_lossy(self.given);
         (self.definition.sum == SumMatch::No).then(|| {
             format!(
-                "its definition has the md5 sum {}, although the bag states {given}; the sum of the \
+                "its definition has the md5 sum {}, although the bag states {stated}; the sum of the \
                  definition is written",
                 self.sum
             )
@@ -221,10 +221,10 @@ impl<'a> ExportedTopic<'a> {
             // twice, and that lines do not end with a carriage return.
             let full = FullText::split(text.as_bytes());
             let separators = text.matches(&format!("\n{SEPARATOR}\nMSG: ")).count();
-            let named = types.all().iter().zip(&self.ty.names).all(|(ty, name)| ty.name() == name);
-            let whole = types.dependencies().all(|name| full.section(name).is_some());
-            if named
-                && whole
+            let has_names = types.all().iter().zip(&self.ty.names).all(|(ty, name)| ty.name() == name);
+            let is_complete = types.dependencies().all(|name| full.section(name).is_some());
+            if has_names
+                && is_complete
                 && self.has_unique_fields()
                 && separators == full.sections.len()
                 && !text.contains('\r')

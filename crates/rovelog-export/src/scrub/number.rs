@@ -35,8 +35,8 @@ impl Unit {
             Self::Radians => value.to_degrees(),
             Self::E7 => value / 1e7,
             Self::Minutes => {
-                let whole = (value.abs() / 100.0).floor();
-                (whole + (value.abs() - 100.0 * whole) / 60.0).copysign(value)
+                let degrees = (value.abs() / 100.0).floor();
+                (degrees + (value.abs() - 100.0 * degrees) / 60.0).copysign(value)
             }
         }
     }
@@ -47,8 +47,8 @@ impl Unit {
             Self::Radians => degrees.to_radians(),
             Self::E7 => degrees * 1e7,
             Self::Minutes => {
-                let whole = degrees.abs().floor();
-                (whole * 100.0 + (degrees.abs() - whole) * 60.0).copysign(degrees)
+                let full = degrees.abs().floor();
+                (full * 100.0 + (degrees.abs() - full) * 60.0).copysign(degrees)
             }
         }
     }

@@ -147,12 +147,12 @@ pub fn join<'a>(
 ) -> Result<Joined<'a>, ExportError> {
     let read = Extended::reads(signals, select);
     let schema = |select: &Select| schema(log, &base, topics, select, options.method);
-    let whole = schema(&read)?;
+    let read_schema = schema(&read)?;
     let extended = match signals {
         [] => None,
         signals => Some(Extended::of(
             schema(select)?.as_ref(),
-            &whole,
+            &read_schema,
             signals.iter(),
             |signal| signal.name().to_owned(),
             |operand| format!("{}.{}", label(log, &operand.topic), operand.field),
@@ -169,7 +169,7 @@ pub fn join<'a>(
     let everything = read.between(None, None);
     let others = topics.iter().map(|topic| Ok(JoinedTopic::new(Cursor::new(log, topic, &everything)?)));
     let others = others.collect::<Result<_, ExportError>>()?;
-    Ok(Joined { base: rows, others, options, read: whole, extended })
+    Ok(Joined { base: rows, others, options, read: read_schema, extended })
 }
 
 /// Returns the schema of the joined table: `t_ns`, then `TOPIC.FIELD` for each field.

@@ -44,19 +44,19 @@ pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> V
     ranked.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Ranks how similar `other` is to `wanted`, ignoring case. Returns `None` for unrelated names.
+/// Ranks how similar `name` is to `wanted`, ignoring case. Returns `None` for unrelated names.
 ///
 /// The first number is the kind of similarity: 0 for a typing error, up to 4 if only a few words
 /// are shared. The second number is the edit distance. A smaller rank means a more similar name.
 ///
 /// For example, `vehicle_position` has an edit distance of 6 from `vehicle_local_position`, and
 /// both words of `vehicle_position` occur in the longer name, so the rank is `(2, 6)`.
-fn distance(wanted: &str, other: &str) -> Option<(u8, usize)> {
-    let other = other.to_lowercase();
-    let other = short(&other);
+fn distance(wanted: &str, name: &str) -> Option<(u8, usize)> {
+    let name = name.to_lowercase();
+    let name = short(&name);
     let is_part = |inner: &str, outer: &str| inner.len() > 2 && outer.contains(inner);
-    let edits = strsim::osa_distance(wanted, other);
-    let letters = wanted.chars().count().min(other.chars().count());
+    let edits = strsim::osa_distance(wanted, name);
+    let letters = wanted.chars().count().min(name.chars().count());
     // At most a third of the letters may be wrong, but never all of them. Otherwise, every name of
     // one letter would be suggested for every other name of one letter.
     let is_misspelled = edits <= letters.div_ceil(3).min(letters.saturating_sub(1));
@@ -64,13 +64,13 @@ fn distance(wanted: &str, other: &str) -> Option<(u8, usize)> {
     // The words of two names are compared in any order, and half of the words must match. For
     // example, `battery_volts` suggests `battery_status`. Words of one or two letters are ignored,
     // because they would match almost anything.
-    let shared = words.iter().filter(|word| is_part(word, other)).count();
+    let shared = words.iter().filter(|word| is_part(word, name)).count();
     let relation = match () {
         () if is_misspelled && edits <= 1 => 0,
-        () if is_part(wanted, other) => 1,
+        () if is_part(wanted, name) => 1,
         () if shared > 0 && shared == words.len() => 2,
         () if is_misspelled => 3,
-        () if is_part(other, wanted) || (shared > 0 && 2 * shared >= words.len()) => 4,
+        () if is_part(name, wanted) || (shared > 0 && 2 * shared >= words.len()) => 4,
         () => return None,
     };
     Some((relation, edits))

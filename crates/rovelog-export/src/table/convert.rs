@@ -73,7 +73,6 @@ pub(super) struct BatchConverter {
 }
 
 /// Options that determine the types of the columns.
-#[expect(clippy::struct_excessive_bools, reason = "independent choices of the caller")]
 struct Rules<'a> {
     /// Format of the table: Parquet or Arrow.
     kind: Kind,

@@ -72,8 +72,8 @@ impl Topics<'_> {
         }
         // All topics that are stored in time order are read in one pass over the log. Any other
         // topic is read separately, one time window after the other.
-        let whole = ids.iter().filter(|id| !order.needs_sorting(**id));
-        select.topics = Some(whole.map(|id| log.topics()[id.index()].name.clone()).collect());
+        let in_order = ids.iter().filter(|id| !order.needs_sorting(**id));
+        select.topics = Some(in_order.map(|id| log.topics()[id.index()].name.clone()).collect());
         for item in log.batches(&select) {
             let (id, batch) = item?;
             // Topics that are not written have no table.

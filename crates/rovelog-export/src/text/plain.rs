@@ -72,9 +72,9 @@ pub fn cell(value: &Value, line: &mut String) -> bool {
 /// library formats floats several times as fast as the standard library.
 fn float(value: &impl serde::Serialize, line: &mut String) -> std::fmt::Result {
     let mut digits = [0; 32];
-    let mut rest = digits.as_mut_slice();
-    serde_json::to_writer(&mut rest, value).map_err(|_| std::fmt::Error)?;
-    let len = 32 - rest.len();
+    let mut unused = digits.as_mut_slice();
+    serde_json::to_writer(&mut unused, value).map_err(|_| std::fmt::Error)?;
+    let len = 32 - unused.len();
     line.push_str(std::str::from_utf8(&digits[..len]).map_err(|_| std::fmt::Error)?);
     Ok(())
 }

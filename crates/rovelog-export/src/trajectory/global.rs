@@ -32,8 +32,8 @@ pub(super) fn read(log: &AnyLog, options: &TrackOptions) -> Result<Trajectory, E
             trajectory.tally.implausible += 1;
             continue;
         };
-        let place = [point.latitude, point.longitude, height];
-        let position = frame.get_or_insert_with(|| LocalFrame::at(place)).east_north_up(place);
+        let coordinates = [point.latitude, point.longitude, height];
+        let position = frame.get_or_insert_with(|| LocalFrame::at(coordinates)).east_north_up(coordinates);
         trajectory.push(point.time.nanos, Pose { position, orientation: [f64::NAN; 4] });
     }
     if let Some(LocalFrame { origin: [latitude, longitude, height], .. }) = frame {

@@ -9,7 +9,7 @@ use rovelog_export::Loss;
 use rovelog_export::statistics::{Number, short};
 use serde::Serialize;
 
-use super::Row;
+use super::{Row, both};
 use crate::commands::stats::{Line, derived_lines, section};
 use crate::failure::Failure;
 use crate::machine::Count;
@@ -108,15 +108,15 @@ pub(super) fn text(out: &mut Out, pairs: &[Pair], all: bool) -> Result<(), Failu
     for pair in pairs.iter().filter(|pair| all || pair.a.cells() != pair.b.cells()) {
         let extreme = |value: Option<Number>| value.map_or_else(|| "-".to_owned(), Number::short);
         let float = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| short(Some(value)));
-        let both = |a: String, b: String| if a == b { a } else { format!("{a} -> {b}") };
+        let compared = |text: &dyn Fn(&Values) -> String| both(Some(text(&pair.a)), Some(text(&pair.b)));
         table.row([
             format!("{}.{}", pair.topic, pair.field),
             pair.unit.clone().unwrap_or_default(),
-            both(pair.a.count.to_string(), pair.b.count.to_string()),
-            both(extreme(pair.a.min), extreme(pair.b.min)),
-            both(extreme(pair.a.max), extreme(pair.b.max)),
-            both(float(pair.a.mean), float(pair.b.mean)),
-            both(float(pair.a.std), float(pair.b.std)),
+            compared(&|values| values.count.to_string()),
+            compared(&|values| extreme(values.min)),
+            compared(&|values| extreme(values.max)),
+            compared(&|values| float(values.mean)),
+            compared(&|values| float(values.std)),
         ]);
     }
     Ok(table.write(out)?)

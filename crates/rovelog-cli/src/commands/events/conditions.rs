@@ -69,20 +69,37 @@ enum Sink {
     Json(Out, Vec<Document>),
 }
 
+impl Sink {
+    fn new(format: Format, out: Out) -> Result<Self, Failure> {
+        Ok(match format {
+            Format::Json => Self::Json(out, Vec::new()),
+            Format::Ndjson => Self::Ndjson(out),
+            Format::Csv => {
+                let mut csv = Box::new(csv::Writer::from_writer(out));
+                csv.write_record(CSV)?;
+                Self::Csv(csv)
+            }
+            _ => Self::Text(out),
+        })
+    }
+
+    /// Writes the JSON documents of `logs` logs, and flushes the output.
+    fn finish(self, logs: usize) -> std::io::Result<()> {
+        match self {
+            Self::Text(mut out) | Self::Ndjson(mut out) => out.flush(),
+            Self::Csv(mut csv) => csv.flush(),
+            Self::Json(mut out, documents) => {
+                out.documents(&documents, logs)?;
+                out.flush()
+            }
+        }
+    }
+}
+
 pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
     let inputs = Input::all(&args.files())?;
-    let out = context.out();
-    let mut sink = match format {
-        Format::Json => Sink::Json(out, Vec::new()),
-        Format::Ndjson => Sink::Ndjson(out),
-        Format::Csv => {
-            let mut csv = Box::new(csv::Writer::from_writer(out));
-            csv.write_record(CSV)?;
-            Sink::Csv(csv)
-        }
-        _ => Sink::Text(out),
-    };
+    let mut sink = Sink::new(format, context.out())?;
     let mut total = 0;
     let several = inputs.len() > 1;
     // Numbers of logs that lack a signal of a condition, by reason.
@@ -115,14 +132,7 @@ pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcom
         [input] => each(input)?,
         inputs => Input::for_all(inputs, context, each)?,
     };
-    match sink {
-        Sink::Text(mut out) | Sink::Ndjson(mut out) => out.flush()?,
-        Sink::Csv(mut csv) => csv.flush()?,
-        Sink::Json(mut out, documents) => {
-            out.documents(&documents, inputs.len())?;
-            out.flush()?;
-        }
-    }
+    sink.finish(inputs.len())?;
     for (cause, logs) in &lacking {
         context.notices.warn("reasons", &format!("{} skipped: {cause}", count(*logs as u64, "log")));
     }

@@ -115,7 +115,7 @@ fn doc<'a>(line: &'a Change<Entry>, times: &Times) -> EventDoc<'a> {
     let words = event.and_then(|event| event.text.as_ref());
     EventDoc {
         time: times.machine(Some(line.time)),
-        t_ns: times.t_ns(Some(line.time)).map(|nanos| nanos.to_string()),
+        t_ns: times.t_ns_text(Some(line.time)),
         kind: line.value.kind_name(),
         level: event.map(Event::level_name),
         text: line.value.text(),

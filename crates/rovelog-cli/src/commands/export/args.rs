@@ -210,7 +210,7 @@ pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Resul
     }
     // Each entry consists of three values: whether the user gave the option, whether the option
     // applies to the output format, and the name of the option.
-    let chosen = [
+    let options = [
         (args.csv.dialect.is_some(), csv, "--dialect"),
         (args.csv.delimiter.is_some(), csv && !logger, "--delimiter"),
         (args.csv.names.is_some(), (csv && !logger) || args.tables.flatten, "--names"),
@@ -240,21 +240,19 @@ pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Resul
         (time.time_format.is_some(), false, "--time-format"),
         (time.time_base.is_some_and(|_| args.window.is_open()), csv && joined, "--time-base"),
     ];
-    match chosen.iter().find(|(chosen, fits, _)| *chosen && !fits) {
-        Some((_, _, option)) => {
-            let with = match (args.messages.ros2 && mcap, logger && csv) {
-                (true, _) => " with --ros2",
-                (_, true) => " in the logger's format, which always contains the whole log",
-                _ if spark && parquet => " with --profile spark",
-                _ => "",
-            };
-            let next = if logger {
-                "leave out this option; to export a part of the log, first write this part with rovelog slice"
-            } else {
-                "leave out this option"
-            };
-            Err(Failure::usage(format!("{option} does not apply to {}{with}", kind.name())).next(next))
-        }
-        None => Ok(()),
-    }
+    let Some((_, _, option)) = options.iter().find(|(is_given, applies, _)| *is_given && !applies) else {
+        return Ok(());
+    };
+    let with = match (args.messages.ros2 && mcap, logger && csv) {
+        (true, _) => " with --ros2",
+        (_, true) => " in the logger's format, which always contains the whole log",
+        _ if spark && parquet => " with --profile spark",
+        _ => "",
+    };
+    let next = if logger {
+        "leave out this option; to export a part of the log, first write this part with rovelog slice"
+    } else {
+        "leave out this option"
+    };
+    Err(Failure::usage(format!("{option} does not apply to {}{with}", kind.name())).next(next))
 }

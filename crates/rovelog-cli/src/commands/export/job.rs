@@ -146,9 +146,9 @@ impl Job<'_> {
         self.messages(self.binary_output(target, "log.bag")?, |out, take| {
             bag2::write(self.log, &self.select(topics), &options, out, take).map_err(|error| {
                 // A format error means that the log contains data that a V2.0 bag cannot represent.
-                let whole = matches!(error, ExportError::Format(_));
+                let is_unfit = matches!(error, ExportError::Format(_));
                 let failure = Failure::from(error).at(&self.input.path);
-                if whole {
+                if is_unfit {
                     failure.next("keep the bag unchanged, or export its bytes with --to ndjson")
                 } else {
                     failure

@@ -7,7 +7,7 @@ mod join;
 
 use std::path::Path;
 
-use rovelog::{AnyLog, Topic};
+use rovelog::{AnyLog, FormatInfo, Topic};
 use rovelog_export::{Kind, Loss};
 use serde::Serialize;
 
@@ -86,21 +86,7 @@ fn one(
     let scope = if args.join.is_asked() { ReadScope::All } else { ReadScope::Records(&select) };
     let (log, provenance) = input.open_with_provenance(context, &scope, kind.tells_source())?;
     let here = |failure: Failure| failure.at(&input.path);
-    let velodyne = args.messages.velodyne.chosen();
-    for (option, chosen, formats) in [
-        (velodyne.unwrap_or_default(), velodyne.is_some(), &["vel"][..]),
-        ("--raw", args.messages.raw, &["vel"]),
-        ("--full", args.messages.full, &["rld"]),
-        ("--batch", args.messages.batch.is_some(), &["rld"]),
-        ("--ros2", args.messages.ros2, &["rosbag", "ulog", "vel"]),
-        ("--modernize", args.messages.modernize, &["rosbag"]),
-    ] {
-        let format = log.format();
-        if chosen && !formats.contains(&format.id) {
-            let failure = Failure::usage(format!("{option} does not apply to {} logs", format.name));
-            return Err(here(failure.next("leave out this option")));
-        }
-    }
+    check_log_format(args, log.format()).map_err(here)?;
     let mut topics = args.topics.pick(log.topics()).map_err(here)?;
     if args.join.is_asked() {
         topics = join::topics(args, &log, topics).map_err(here)?;
@@ -144,6 +130,25 @@ fn one(
     done.notes.iter().for_each(|line| context.note(line));
     report(&job, kind, target, format, done)?;
     Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
+}
+
+/// Returns an error if the user gave an option that does not apply to logs of this format.
+fn check_log_format(args: &Args, format: &FormatInfo) -> Result<(), Failure> {
+    let velodyne = args.messages.velodyne.chosen();
+    for (option, is_given, formats) in [
+        (velodyne.unwrap_or_default(), velodyne.is_some(), &["vel"][..]),
+        ("--raw", args.messages.raw, &["vel"]),
+        ("--full", args.messages.full, &["rld"]),
+        ("--batch", args.messages.batch.is_some(), &["rld"]),
+        ("--ros2", args.messages.ros2, &["rosbag", "ulog", "vel"]),
+        ("--modernize", args.messages.modernize, &["rosbag"]),
+    ] {
+        if is_given && !formats.contains(&format.id) {
+            let failure = Failure::usage(format!("{option} does not apply to {} logs", format.name));
+            return Err(failure.next("leave out this option"));
+        }
+    }
+    Ok(())
 }
 
 /// Reports the result of an export. With `-f json`, a JSON document is written to stdout. Otherwise

@@ -271,6 +271,17 @@ impl Extraction<'_> {
         write(&mut file)?;
         file.finish()
     }
+
+    /// Writes the list of extracted items.
+    fn index(&self) -> Result<(), Failure> {
+        self.file("index.csv", |file| {
+            // Serde's structs are nested, so the names of the columns are written separately.
+            let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(file);
+            table.write_record(COLUMNS)?;
+            self.rows.iter().try_for_each(|row| table.serialize(row))?;
+            Ok(table.flush()?)
+        })
+    }
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -367,13 +378,7 @@ fn one(
     if done.rows.is_empty() {
         return Ok(Extracted { is_empty: true, status });
     }
-    done.file("index.csv", |file| {
-        // Serde's structs are nested, so the names of the columns are written separately.
-        let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(file);
-        table.write_record(COLUMNS)?;
-        done.rows.iter().try_for_each(|row| table.serialize(row))?;
-        Ok(table.flush()?)
-    })?;
+    done.index()?;
     let items: Vec<_> = done.counts.iter().map(|(what, items)| count(*items, what.noun())).collect();
     let count_of = |what: &What| (what.plural(), Count(done.counts.get(what).copied().unwrap_or_default()));
     let counts = What::value_variants().iter().map(count_of).collect();

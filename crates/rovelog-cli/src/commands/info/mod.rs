@@ -164,9 +164,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
                     return Ok(Status::Done);
                 }
                 _ if args.brief => {
-                    table.row(
-                        Brief::new(&name, &survey)?.row(&survey, &context.times(&survey.info).map_err(here)?),
-                    );
+                    let times = context.times(&survey.info).map_err(here)?;
+                    table.row(Brief::new(&name, &survey)?.row(&survey, &times));
                 }
                 _ => {
                     if !std::mem::take(&mut first) {
@@ -254,23 +253,26 @@ fn explain(out: &mut Out, survey: &Survey) -> Result<(), Failure> {
         writeln!(out, "\nNothing was inferred, because {name} logs define all settings themselves.")?;
         return Ok(());
     };
-    let lines: Vec<_> = choices
-        .iter()
-        .map(|choice| {
-            let word = |key: &str| choice.get(key).and_then(Value::as_str).unwrap_or_default();
-            let assumed = if choice.get("assumed") == Some(&Value::Bool(true)) { " (assumed)" } else { "" };
-            let chosen = format!("{}{assumed}", escape(word("choice")));
-            (format!("{}:", word("what").replace('_', " ")), chosen, escape(word("evidence")))
-        })
-        .collect();
-    let what_width = lines.iter().map(|line| line.0.len()).max().unwrap_or_default();
-    let chosen_width = lines.iter().map(|line| line.1.len()).max().unwrap_or_default();
+    let word = |choice: &Value, key| choice.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let what = |choice| format!("{}:", word(choice, "what").replace('_', " "));
+    let chosen = |choice| {
+        let assumed = if is_assumed(choice) { " (assumed)" } else { "" };
+        format!("{}{assumed}", escape(&word(choice, "choice")))
+    };
+    let what_width = choices.iter().map(|choice| what(choice).len()).max().unwrap_or_default();
+    let chosen_width = choices.iter().map(|choice| chosen(choice).len()).max().unwrap_or_default();
     writeln!(out)?;
-    for (what, chosen, evidence) in &lines {
+    for choice in choices {
+        let (what, chosen, evidence) = (what(choice), chosen(choice), word(choice, "evidence"));
         let what = out.paint.bold(&format!("{what:what_width$}"));
-        writeln!(out, "{what}  {chosen:chosen_width$}  {evidence}")?;
+        writeln!(out, "{what}  {chosen:chosen_width$}  {}", escape(&evidence))?;
     }
     Ok(())
+}
+
+/// Returns true if no data in the log confirms this inferred setting.
+fn is_assumed(choice: &Value) -> bool {
+    choice.get("assumed") == Some(&Value::Bool(true))
 }
 
 /// Returns the line `assumed` of the summary. It lists the inferred settings that no data in the
@@ -279,8 +281,7 @@ fn assumed(choices: &Value) -> Option<(&'static str, String)> {
     let Value::List(choices) = choices else { return None };
     let word =
         |choice: &Value, key| choice.get(key).and_then(Value::as_str).unwrap_or_default().replace('_', " ");
-    let is_assumed = |choice: &&Value| choice.get("assumed") == Some(&Value::Bool(true));
-    let list = choices.iter().filter(is_assumed);
+    let list = choices.iter().filter(|choice| is_assumed(choice));
     let list: Vec<_> =
         list.map(|choice| format!("{} {}", word(choice, "what"), word(choice, "choice"))).collect();
     (!list.is_empty()).then(|| ("assumed", format!("{} (see --explain)", list.join(", "))))
@@ -326,13 +327,7 @@ fn lines<'a>(
     lines.extend(info.data_end().map(|end| ("end", point(end))));
     lines.extend(info.data_duration().map(|nanos| ("duration", duration_text(nanos))));
     lines.extend(outside(survey, &times).map(|text| ("stale times", text)));
-    let spoke = survey.topics.iter().filter(|topic| topic.count > 0).count();
-    let bound = if info.at_least { "at least " } else { "" };
-    let mut records = format!("{bound}{} on {}", info.records, count(spoke as u64, "topic"));
-    if spoke < survey.topics.len() && !info.at_least {
-        let _ = write!(records, "; {} more without records", survey.topics.len() - spoke);
-    }
-    lines.push(("records", records));
+    lines.push(("records", records(survey)));
     match survey.analysis.as_ref().and_then(|analysis| analysis.totals.as_ref()) {
         Some(Ok(groups)) => lines.extend(groups.iter().map(|group| (group.name.as_str(), group.text()))),
         Some(Err(error)) => lines.push(("totals", format!("unknown: {error}"))),
@@ -362,6 +357,19 @@ fn lines<'a>(
         },
     ));
     Ok(lines)
+}
+
+/// Describes the number of records, for example `84201 on 37 topics; 2 more without records`.
+fn records(survey: &Survey) -> String {
+    let info = &survey.info;
+    let used = survey.topics.iter().filter(|topic| topic.count > 0).count();
+    let unused = survey.topics.len() - used;
+    let bound = if info.at_least { "at least " } else { "" };
+    let mut text = format!("{bound}{} on {}", info.records, count(used as u64, "topic"));
+    if unused > 0 && !info.at_least {
+        let _ = write!(text, "; {unused} more without records");
+    }
+    text
 }
 
 /// Describes the findings, for example `1 high, 2 low: attitude-failure, dropout`. The most severe

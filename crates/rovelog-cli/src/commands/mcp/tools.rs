@@ -242,24 +242,24 @@ impl Tool {
         let mut options: Vec<_> = command.map(str::to_owned).collect();
         let mut words = vec!["--".to_owned()];
         for argument in self.arguments {
-            let given = values.get(argument.name).map(|value| texts(argument.name, value)).transpose()?;
-            let given = given.unwrap_or_default();
-            if given.is_empty() && argument.is_required {
+            let texts = values.get(argument.name).map(|value| texts(argument.name, value)).transpose()?;
+            let texts = texts.unwrap_or_default();
+            if texts.is_empty() && argument.is_required {
                 return Err(format!("the argument {} is missing", argument.name));
             }
             match argument.kind {
                 Kind::Folder => {}
-                Kind::Log => match &given[..] {
+                Kind::Log => match &texts[..] {
                     [name] => words.push(find(name)?.to_string_lossy().into_owned()),
                     _ => return Err(format!("the argument {} must be one path", argument.name)),
                 },
-                Kind::Option(option) => options.extend(given.iter().map(|value| format!("{option}={value}"))),
+                Kind::Option(option) => options.extend(texts.iter().map(|value| format!("{option}={value}"))),
                 Kind::Positional(is_name) => {
-                    if let Some(word) = given.iter().find(|word| !is_name(word)) {
+                    if let Some(word) = texts.iter().find(|word| !is_name(word)) {
                         let name = argument.name;
                         return Err(format!("{word} is no {name}; to read a file, pass it as file"));
                     }
-                    words.extend(given);
+                    words.extend(texts);
                 }
             }
         }

@@ -57,7 +57,7 @@ pub(super) fn list(
             .iter()
             .map(|change| ChangeDoc {
                 time: times.machine(change.time),
-                t_ns: times.t_ns(change.time).map(|nanos| nanos.to_string()),
+                t_ns: times.t_ns_text(change.time),
                 value: &change.value,
                 offset: change.offset,
             })

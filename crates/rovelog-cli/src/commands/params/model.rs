@@ -7,15 +7,10 @@ use rovelog::{AnyLog, Value};
 use rovelog_export::text::{cell, plain};
 
 /// Prefixes of the names of parameters that a vehicle changes by itself.
+#[rustfmt::skip]
 const CALIBRATION: [&str; 8] = [
-    "CAL_",
-    "TC_",
-    "SENS_BOARD_",
-    "SENS_DPRES_OFF",
-    "EKF2_MAGBIAS",
-    "LND_FLIGHT_T",
-    "COM_FLIGHT_UUID",
-    "RC_CHAN_CNT",
+    "CAL_", "TC_", "SENS_BOARD_", "SENS_DPRES_OFF", "EKF2_MAGBIAS", "LND_FLIGHT_T",
+    "COM_FLIGHT_UUID", "RC_CHAN_CNT",
 ];
 
 /// Returns true if the vehicle changes this parameter by itself, for example by calibration. The

@@ -258,21 +258,10 @@ fn ndjson(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {
 }
 
 fn csv(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {
+    #[rustfmt::skip]
     let head = [
-        "section",
-        "start",
-        "rows",
-        "duration_ns",
-        "topic",
-        "field",
-        "unit",
-        "count",
-        "min",
-        "max",
-        "mean",
-        "std",
-        "integral",
-        "integral_unit",
+        "section", "start", "rows", "duration_ns", "topic", "field", "unit", "count", "min", "max",
+        "mean", "std", "integral", "integral_unit",
     ];
     let rows = sections.flat_map(|mut section| {
         let fields = std::mem::take(&mut section.fields);

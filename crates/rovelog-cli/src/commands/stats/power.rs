@@ -280,6 +280,12 @@ struct ChannelLine {
     is_range: bool,
 }
 
+/// A current or power that is computed from analog channels.
+struct ComputedLine {
+    name: String,
+    scale: Option<Scale>,
+}
+
 /// Creates the output lines of a section from its sums.
 struct LineBuilder {
     topic: String,
@@ -289,10 +295,8 @@ struct LineBuilder {
     channels: Vec<ChannelLine>,
     /// Names of the binary channels.
     bits: Vec<String>,
-    /// Name and scale of each current.
-    currents: Vec<(String, Option<Scale>)>,
-    /// Name and scale of each power.
-    powers: Vec<(String, Option<Scale>)>,
+    currents: Vec<ComputedLine>,
+    powers: Vec<ComputedLine>,
     /// Times of the rows in the log.
     rows: TimeMap,
     times: Times,
@@ -332,14 +336,16 @@ impl LineBuilder {
             scale: channel.physical(),
             is_range: is_range(at, &channel.name),
         });
+        let computed =
+            |name: &str, exponent| ComputedLine { name: name.to_owned(), scale: Scale::new(exponent) };
         Self {
             topic: log.rows_topic().name.clone(),
             rate: log.header().lead_in.sample_rate.get(),
             energy: args.energy,
             channels: channels.collect(),
             bits: bits.iter().map(|channel| channel.name.to_string()).collect(),
-            currents: sums.currents().iter().map(|c| (c.name.clone(), Scale::new(c.scale))).collect(),
-            powers: sums.powers().iter().map(|p| (p.name.clone(), Scale::new(p.scale))).collect(),
+            currents: sums.currents().iter().map(|current| computed(&current.name, current.scale)).collect(),
+            powers: sums.powers().iter().map(|power| computed(&power.name, power.scale)).collect(),
             rows: log.record_times().clone(),
             times,
         }
@@ -347,20 +353,18 @@ impl LineBuilder {
 
     fn section(&self, name: Option<String>, rows: &Range<u64>, stats: &Stats) -> Section {
         let mut fields = Vec::new();
-        for ((name, scale), sums) in self.powers.iter().zip(&stats.powers) {
-            let mut line = self.line(name, "W", *scale, sums, Some("J"));
-            line.std = None;
-            fields.push(line);
+        for (power, sums) in self.powers.iter().zip(&stats.powers) {
+            let line = self.line(&power.name, "W", power.scale, sums, Some("J"));
+            fields.push(Line { std: None, ..line });
         }
-        for (number, ((name, scale), sums)) in self.currents.iter().zip(&stats.currents).enumerate() {
-            let mut line = self.line(name, "A", *scale, sums, Some("C"));
-            let (low, missing) = (stats.from_low[number], stats.rows - sums.count);
+        for ((current, sums), low) in self.currents.iter().zip(&stats.currents).zip(&stats.from_low) {
+            let line = self.line(&current.name, "A", current.scale, sums, Some("C"));
             let mut remark = format!("low range {low}/{}", sums.count);
+            let missing = stats.rows - sums.count;
             if missing > 0 {
                 remark = format!("{remark}, {missing} missing");
             }
-            line.remark = Some(remark);
-            fields.push(line);
+            fields.push(Line { remark: Some(remark), ..line });
         }
         for (channel, sums) in self.channels.iter().zip(&stats.channels) {
             let line = self.line(&channel.name, &channel.unit, channel.scale, sums, None);

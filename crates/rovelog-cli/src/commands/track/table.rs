@@ -51,7 +51,7 @@ struct Document<'a> {
 fn row<'a>(track: &'a Track, topic: &'a str, segment: usize, point: &TrackPoint, times: &Times) -> Row<'a> {
     Row {
         time: times.machine(Some(point.time)),
-        t_ns: times.t_ns(Some(point.time)).map(|nanos| nanos.to_string()),
+        t_ns: times.t_ns_text(Some(point.time)),
         topic,
         segment,
         latitude_deg: point.latitude,
@@ -84,43 +84,7 @@ pub(super) fn write(
     });
     let mut out = context.out();
     match format {
-        Format::Csv => {
-            let head = [
-                "time",
-                "t_ns",
-                "topic",
-                "segment",
-                "latitude_deg",
-                "longitude_deg",
-                "altitude_msl_m",
-                "altitude_ellipsoid_m",
-                "fix",
-                "satellites",
-                "hdop",
-                "speed_m_s",
-                "course_deg",
-                "mode",
-            ];
-            let rows = rows.map(|(at, row)| {
-                [
-                    times.csv(Some(at)),
-                    row.t_ns.unwrap_or_default(),
-                    row.topic.to_owned(),
-                    row.segment.to_string(),
-                    row.latitude_deg.to_string(),
-                    row.longitude_deg.to_string(),
-                    cell(row.altitude_msl_m),
-                    cell(row.altitude_ellipsoid_m),
-                    cell(row.fix),
-                    cell(row.satellites),
-                    cell(row.hdop),
-                    cell(row.speed_m_s),
-                    cell(row.course_deg),
-                    cell(row.mode),
-                ]
-            });
-            out.csv(head, rows)
-        }
+        Format::Csv => out.csv(HEAD, rows.map(|(time, row)| cells(row, times.csv(Some(time))))),
         Format::Ndjson => {
             for (_, row) in rows {
                 out.line(&row)?;
@@ -130,7 +94,7 @@ pub(super) fn write(
         _ => {
             let marks = track.marks.iter().map(|mark| MarkDoc {
                 time: times.machine(Some(mark.time)),
-                t_ns: times.t_ns(Some(mark.time)).map(|nanos| nanos.to_string()),
+                t_ns: times.t_ns_text(Some(mark.time)),
                 kind: mark.kind.name(),
                 name: &mark.name,
                 latitude_deg: mark.place.map(|place| place.latitude),
@@ -141,4 +105,31 @@ pub(super) fn write(
             Ok(out.document(&Document { schema: "rovelog.track/1", file: input.name(), points, marks })?)
         }
     }
+}
+
+/// Columns of the CSV output.
+#[rustfmt::skip]
+const HEAD: [&str; 14] = [
+    "time", "t_ns", "topic", "segment", "latitude_deg", "longitude_deg", "altitude_msl_m",
+    "altitude_ellipsoid_m", "fix", "satellites", "hdop", "speed_m_s", "course_deg", "mode",
+];
+
+/// Returns the cells of a row of the CSV output.
+fn cells(row: Row<'_>, time: String) -> [String; 14] {
+    [
+        time,
+        row.t_ns.unwrap_or_default(),
+        row.topic.to_owned(),
+        row.segment.to_string(),
+        row.latitude_deg.to_string(),
+        row.longitude_deg.to_string(),
+        cell(row.altitude_msl_m),
+        cell(row.altitude_ellipsoid_m),
+        cell(row.fix),
+        cell(row.satellites),
+        cell(row.hdop),
+        cell(row.speed_m_s),
+        cell(row.course_deg),
+        cell(row.mode),
+    ]
 }

@@ -67,7 +67,7 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
         };
         let dropouts = dropouts.iter().enumerate().map(|(number, dropout)| DropoutDoc {
             time: times.machine(dropout.time),
-            t_ns: times.t_ns(dropout.time).map(|nanos| nanos.to_string()),
+            t_ns: times.t_ns_text(dropout.time),
             milliseconds: dropout.millis,
             offset: Count(dropout.offset),
             topics: losses.iter().filter(|loss| loss.dropout == number).map(loss).collect(),

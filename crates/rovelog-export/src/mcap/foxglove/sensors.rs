@@ -7,8 +7,8 @@ use super::super::proto::{bytes, double, element, fixed32, message, uint};
 use super::{pose, time};
 use crate::pose::IDENTITY_POSE;
 
-/// Encodes a `foxglove.PointCloud`. `data` contains the points. Each point consists of the values of
-/// `fields` without padding.
+/// Encodes a `foxglove.PointCloud`. `data` contains the points. Each point consists of the values
+/// of `fields` without padding.
 pub(in super::super) fn point_cloud(
     nanos: i64,
     frame: &str,

@@ -60,20 +60,20 @@ impl<'a> Series<'a> {
         let options = StatsOptions::default().with_powers(Vec::<String>::new());
         let sums = reader.accumulator(&options)?;
         let (mut columns, mut fields) = (Vec::new(), Vec::new());
-        let each = rows == 1 || batch;
-        let number = |scalar| match FieldType::Scalar(scalar) {
-            one if batch => FieldType::List(Box::new(one)),
-            one => one,
+        let is_unreduced = rows == 1 || batch;
+        let field_type = |scalar| {
+            let value = FieldType::Scalar(scalar);
+            if batch { FieldType::List(Box::new(value)) } else { value }
         };
         let mut add = |column: Column, name: &str, unit: &str| {
-            let numbers = match column {
-                Column::Valid(_) if each => vec![(String::new(), Scalar::Bool)],
-                Column::Valid(_) => vec![(String::new(), Scalar::UInt32)],
-                _ if each => vec![(String::new(), Scalar::Float64)],
-                _ => ["_min", "_mean", "_max"].map(|end| (end.to_owned(), Scalar::Float64)).to_vec(),
+            let (endings, scalar): (&[&str], _) = match column {
+                Column::Valid(_) if is_unreduced => (&[""], Scalar::Bool),
+                Column::Valid(_) => (&[""], Scalar::UInt32),
+                _ if is_unreduced => (&[""], Scalar::Float64),
+                _ => (&["_min", "_mean", "_max"], Scalar::Float64),
             };
-            for (end, scalar) in numbers {
-                fields.push(Field::new(format!("{name}{end}"), number(scalar), "").with_unit(unit));
+            for ending in endings {
+                fields.push(Field::new(format!("{name}{ending}"), field_type(scalar), "").with_unit(unit));
             }
             columns.push(column);
         };
@@ -97,7 +97,7 @@ impl<'a> Series<'a> {
             add(Column::Valid(bit), &named(&channel.name, ""), "");
         }
         if batch {
-            fields.push(Field::new("offset_ns", number(Scalar::Int64), "").with_unit("ns"));
+            fields.push(Field::new("offset_ns", field_type(Scalar::Int64), "").with_unit("ns"));
         } else if rows > 1 {
             fields.push(Field::new("rows", FieldType::Scalar(Scalar::UInt32), ""));
         }
