@@ -11,7 +11,7 @@ use rovelog_core::internal::text::escape_bytes;
 use rovelog_core::span::Spread;
 use rovelog_core::{Clock, Decode, Fields, Result, Timestamp, Topic, TopicId};
 
-use crate::definitions::{Definition, Definitions, Lookup, Unusable};
+use crate::definitions::{Definition, Definitions, Lookup, Source, Unusable};
 use crate::error::BagError;
 use crate::message::nanos;
 use crate::msg::DefinitionError;
@@ -54,6 +54,14 @@ impl Connection {
     /// definition can be used.
     pub fn definition(&self) -> Option<&Definition> {
         self.definition.as_deref().ok()
+    }
+
+    /// Returns the definition of another connection with the same md5 sum, if it decodes the
+    /// messages of this connection. Without that other connection, the messages could not be
+    /// decoded, so outputs contain this text instead of the unusable definition.
+    pub(crate) fn borrowed_definition(&self) -> Option<&[u8]> {
+        let is_borrowed = |found: &&Definition| found.source == Source::SameMd5 && !found.is_guess();
+        self.definition().filter(is_borrowed).map(|found| &*found.text)
     }
 
     /// Returns the number of messages from latching publishers. A latching publisher sends its last

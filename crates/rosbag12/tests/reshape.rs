@@ -3,7 +3,8 @@
 mod support;
 
 use rosbag12::v2::Compression;
-use rosbag12::{BagOptions, BagReader, IndexState, Rosbag};
+use rosbag12::v2::wire::ConnectionHeader;
+use rosbag12::{BagError, BagOptions, BagReader, IndexState, Rosbag, Source};
 use rovelog_core::{Align, Format, LogReader, Select};
 use rovelog_testing::{Content, content};
 use support::{LOGS, open, readable, record};
@@ -74,6 +75,45 @@ fn a_slice_keeps_the_last_message_of_each_latching_publisher() {
         assert_eq!(kept(&sliced), beside_topic, "{name}");
         let (_, sliced) = slice(&bag, &Select::topic("/nowhere").between(Some(start), None).with_latched());
         assert_eq!(sliced.records, 0, "{name}");
+    }
+}
+
+/// The connection of `/b` has an empty definition, so its messages are decoded with the definition
+/// of `/a`. A slice without `/a` must contain this definition.
+#[test]
+fn a_slice_keeps_the_definition_of_another_connection() {
+    const TY: &[u8] = b"pkg/Point";
+    const MD5: &[u8] = b"209f516d3eb691f0663e25cb750d67c1";
+    const TEXT: &[u8] = b"float64 x\nfloat64 y\n";
+    let names = |topic| [("topic", topic), ("md5", MD5), ("type", TY)];
+    let definition =
+        |topic, text| record(&[&names(topic)[..], &[("op", &[1][..]), ("def", text)]].concat(), &[]);
+    let stamp: [(&str, &[u8]); 3] = [("op", &[2]), ("sec", &[1, 0, 0, 0]), ("nsec", &[0; 4])];
+    let message = |topic| record(&[&names(topic)[..], &stamp].concat(), &[0; 16]);
+    let old = [
+        &b"#ROSRECORD V1.2\n"[..],
+        &definition(b"/a", TEXT),
+        &message(b"/a"),
+        &definition(b"/b", b""),
+        &message(b"/b"),
+    ]
+    .concat();
+    let mut new = Vec::new();
+    rosbag12::v2::write(&mut new, Compression::None, |writer| {
+        for (topic, text) in [(&b"/a"[..], TEXT), (b"/b", b"")] {
+            let (ty, md5sum, message_definition) = (Some(TY), Some(MD5), Some(text));
+            let header = ConnectionHeader { ty, md5sum, message_definition, ..ConnectionHeader::default() };
+            let id = writer.connect(topic, &header.to_data())?;
+            writer.message(id, (1, 0), &[0; 16])?;
+        }
+        Ok::<_, BagError>(())
+    })
+    .expect("memory takes all");
+    for bag in [old, new] {
+        let (part, sliced) = slice(&open(&bag.into()), &Select::topic("/b"));
+        assert_eq!((sliced.records, part.connections().len()), (1, 1));
+        let definition = part.connections()[0].definition().expect("a definition");
+        assert_eq!((&*definition.text, definition.source), (TEXT, Source::Topic), "{:?}", part.version());
     }
 }
 

@@ -3,10 +3,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use std::io::Write;
+use std::io::{Cursor, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
+use binrw::BinWrite;
 use rovelog_core::internal::text::count;
 use rovelog_core::{Detail, LogReader, Merged, Record, Recovery, Select, Sliced, Value};
 
@@ -14,11 +15,12 @@ use super::latched_detail;
 use super::lost::{self, LostMessage};
 use crate::diagnostics as rules;
 use crate::error::BagError;
+use crate::headers::{Field, Name, fields_of};
 use crate::message::usize_of;
 use crate::reader::BagReader;
 use crate::v2::wire::ConnectionHeader;
 use crate::v2::{
-    self, Compression, HeadReader, MergeForm, MessageMerge, NewConnection, OriginRecord, Writer,
+    self, Compression, HeadReader, MergeForm, MessageMerge, NewConnection, Origin, OriginRecord, Writer,
 };
 use crate::version::Version;
 
@@ -115,8 +117,8 @@ fn lay(
     for (source, log) in logs.iter().enumerate() {
         for (number, origin) in (1..).zip(&log.scanner.content.origins) {
             let is_unused = !ids.contains_key(&(source, number)) && keeps(origin.connection);
-            if let Some(record) = origin.record.as_ref().filter(|_| is_unused) {
-                writer.connect_with(declared(record))?;
+            if let Some(connection) = declared(log, origin).filter(|_| is_unused) {
+                writer.connect_with(connection)?;
             }
         }
     }
@@ -143,10 +145,26 @@ fn copy(bag: &BagReader, select: &Select, sink: &mut Sink<'_>) -> Result<(), Bag
     }
 }
 
-/// Returns the content of a connection record for the new bag.
-fn declared(record: &OriginRecord) -> NewConnection {
+/// Returns the content of a connection record for the new bag. Returns `None` if `bag` has no
+/// connection record for `origin`.
+fn declared(bag: &BagReader, origin: &Origin) -> Option<NewConnection> {
+    let record = origin.record.as_ref()?;
+    let mut data = data_of(record);
+    if let Some(text) = bag.connections()[origin.connection as usize].borrowed_definition() {
+        data = with_definition(&data, text);
+    }
     let (topic, other_fields) = (record.topic.to_vec(), record.other_fields.to_vec());
-    NewConnection { topic, data: data_of(record), other_fields }
+    Some(NewConnection { topic, data, other_fields })
+}
+
+/// Returns the data of a connection, in which `text` replaces the message definition.
+fn with_definition(data: &[u8], text: &[u8]) -> Vec<u8> {
+    let mut changed = Cursor::new(Vec::new());
+    for Field { name, value } in fields_of(data) {
+        let value = if name == Name::MessageDefinition.text() { text } else { value };
+        Field { name, value }.write(&mut changed).expect("memory takes all");
+    }
+    changed.into_inner()
 }
 
 /// Returns the data of a connection for the new bag. If required fields are missing or damaged,
@@ -198,8 +216,8 @@ impl BagReader {
     fn declaration(&self, record: &Record<'_>) -> NewConnection {
         let origin = (record.origin() as usize).checked_sub(1);
         let origin = origin.and_then(|number| self.scanner.content.origins.get(number));
-        if let Some(record) = origin.and_then(|origin| origin.record.as_ref()) {
-            return declared(record);
+        if let Some(connection) = origin.and_then(|origin| declared(self, origin)) {
+            return connection;
         }
         let topic = record.topic.name.as_bytes();
         let data = ConnectionHeader::unknown(topic).to_data();

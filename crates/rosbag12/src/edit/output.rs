@@ -158,8 +158,8 @@ impl<'a> Output<'a> {
         let md5 = written_sum(bag, connection);
         if self.defined.insert(ConnectionName::new(&connection.topic, &connection.ty, &md5)) {
             match self.definitions[source][number].clone() {
-                Some(range) => self.copy(source, range),
-                None => self.bytes.append(&made_definition(connection, &md5)),
+                Some(range) if connection.borrowed_definition().is_none() => self.copy(source, range),
+                _ => self.bytes.append(&made_definition(connection, &md5)),
             }
         }
     }
@@ -208,8 +208,8 @@ fn written_sum(bag: &BagReader, connection: &Connection) -> Vec<u8> {
     }
 }
 
-/// Returns a new definition record for a connection that has none. If the definition is only a
-/// guess, the record has an empty text.
+/// Returns a new definition record for a connection that has no usable one. If the definition is
+/// only a guess, the record has an empty text.
 fn made_definition(connection: &Connection, md5: &[u8]) -> Vec<u8> {
     let def = match connection.definition() {
         Some(definition) if definition.sum == SumMatch::No => Vec::new(),

@@ -29,7 +29,7 @@ mod writer;
 pub(crate) use chunks::ChunkPass;
 pub use compression::Compression;
 pub(crate) use compression::DecompressionLimit;
-pub(crate) use content::{Content, OriginRecord};
+pub(crate) use content::{Content, Origin, OriginRecord};
 pub(crate) use loader::buffer_bytes;
 pub(crate) use order::{MergeForm, MessageMerge};
 pub(crate) use probe::first_record;
