@@ -210,7 +210,10 @@ mod tests {
     fn no_two_fields_have_the_same_json_name() {
         let mut taken = BTreeSet::new();
         let mut name = |name| free_field_name(&mut taken, name);
-        assert_eq!(["x1", "x_1", "aB", "a_b", "_x", "X"].map(&mut name), ["x1", "x_1_2", "aB", "a_b_2", "_x", "X_2"]);
+        assert_eq!(
+            ["x1", "x_1", "aB", "a_b", "_x", "X"].map(&mut name),
+            ["x1", "x_1_2", "aB", "a_b_2", "_x", "X_2"]
+        );
         assert_eq!(["x1", "x1"].map(name), ["x1_2_2", "x1_3"]);
     }
 
