@@ -96,7 +96,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
 }
 
 fn doc<'a>(finding: &'a Finding, times: &Times) -> FindingDoc<'a> {
-    let t_ns = |nanos: i64| times.t_ns_text(Some(times.at(nanos)));
+    let t_ns = |nanos: i64| times.t_ns(Some(times.at(nanos))).map(|nanos| nanos.to_string());
     let time = |nanos: i64| times.machine(Some(times.at(nanos)));
     let evidence = |evidence: &'a Evidence| EvidenceDoc {
         signal: &evidence.signal,
