@@ -29,6 +29,9 @@ rovelog_core::rules! {
          record"
     ENCRYPTED "E-BAG-014" "encrypted" DataLost
         "a chunk or connection record is encrypted, so its messages cannot be read"
+    MESSAGES_MISSING "E-BAG-015" "messages_missing" DataLost
+        "the index lists more messages than the bag has, and no bytes are damaged, so a part of the file is \
+         missing"
 
     VERSION_LINE_CRLF "W-BAG-101" "version_line_crlf" Note
         "the version line ends with CR LF instead of LF; all records are read"

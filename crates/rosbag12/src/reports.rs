@@ -163,6 +163,18 @@ impl Section {
         }
     }
 
+    /// Counts the messages that the index lists, but that are not in the section, which ends at
+    /// offset `end`. If no other loss explains why they are missing, they are reported as a loss.
+    pub(crate) fn report_missing(&self, missing: u64, end: u64, diagnostics: &mut Diagnostics) {
+        diagnostics.count_missing(missing);
+        if missing > 0 && diagnostics.ledger().losses == 0 {
+            let at = self.records.first_at.unwrap_or(end);
+            diagnostics.push(&rules::MESSAGES_MISSING, at..at, || {
+                format!("{} in the index cannot be found in the bag", count(missing, "message"))
+            });
+        }
+    }
+
     fn absence_message(&self) -> String {
         match self.index_pos {
             Some(0) => "the bag has no index, because it was not closed; messages are found by reading the \

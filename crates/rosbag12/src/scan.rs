@@ -545,6 +545,7 @@ impl Scanner {
         let section = self.sections.last_mut().expect("there is always a section");
         section.compare_index(&messages);
         section.report(end, &[], &mut self.diagnostics);
+        section.report_missing(section.missing_messages(), end, &mut self.diagnostics);
     }
 
     /// Completes the tables and reports at the end of the file.

@@ -181,6 +181,13 @@ impl Section {
         }
         self.index = if exact { IndexState::Exact } else { IndexState::Differs };
     }
+
+    /// Returns the number of messages that the index lists, but that are not in the section. The
+    /// result is 0 if the index is unusable.
+    pub(crate) fn missing_messages(&self) -> u64 {
+        let topics = self.index_topics.iter().filter(|_| !self.records.is_unusable);
+        topics.map(|topic| topic.entries.saturating_sub(topic.in_scan)).sum()
+    }
 }
 
 /// Numbers of differences between an index and the messages.

@@ -6,7 +6,7 @@ use std::io::Cursor;
 
 use rosbag12::v2::Compression;
 use rosbag12::{BagOptions, BagReader, BagWriter, IndexState, Part, Rosbag, Version};
-use rovelog_core::{Align, Format as _, LogReader, RecoverOptions, Recovery, Select};
+use rovelog_core::{Align, Format as _, LogReader, Record, RecoverOptions, Recovery, Select, State};
 use support::{LOGS, open, readable, record};
 
 fn recover(bag: &BagReader) -> (Vec<u8>, Recovery) {
@@ -87,13 +87,31 @@ fn lost_messages_in_chunks_are_counted_and_listed() {
         let (_, recovery) = recover(&bag);
         let gone = rovelog_testing::detail(&recovery.details, "lost_messages").map(rovelog_testing::json_of);
         let named = gone.map_or(0, |gone| gone.as_array().unwrap().len() as u64);
-        // Damaged index data list no lost messages.
-        let unnamed = u64::from(log.name == "v2.0+byte-missing-in-a-chunk+index-damaged");
+        // Damaged or missing index data list no lost messages.
+        let unnamed = match &*log.name {
+            "v2.0+byte-missing-in-a-chunk+index-damaged" => 1,
+            "v2.0+zeros-before-index+chunk-missing" => 3,
+            _ => 0,
+        };
         assert_eq!(named + unnamed, recovery.missing_records, "{}", log.name);
     }
     let (_, recovery) = recover(&open(&LOGS.case("v2.0+byte-missing-in-a-chunk").bytes));
     let gone = rovelog_testing::detail(&recovery.details, "lost_messages").map(rovelog_testing::json_of);
     assert_eq!(gone.unwrap()[0]["t_ns"], "1262304000400000000");
+}
+
+/// The bytes of a complete message are missing, so no damaged bytes remain.
+#[test]
+fn a_message_that_only_the_index_lists_is_lost() {
+    let bytes = &LOGS.case("recorded+two-topics").bytes;
+    let offset = |record: Record<'_>| usize::try_from(record.offset).unwrap();
+    let offsets: Vec<_> = open(bytes).records_in_file_order().map(offset).collect();
+    let [.., start, end] = offsets[..] else { panic!("{offsets:?}") };
+    let bag = open(&[&bytes[..start], &bytes[end..]].concat().into());
+    let lost = &bag.info().lost;
+    assert_eq!((lost.losses, lost.bytes, lost.missing_records), (1, 0, 1));
+    assert_eq!(bag.info().state, State::Damaged);
+    assert_eq!(recover(&bag).1.missing_records, 1);
 }
 
 /// Thousands of index entries refer to a topic with a long name. The name must be stored only once.

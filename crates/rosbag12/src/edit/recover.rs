@@ -56,7 +56,8 @@ pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, 
     output.write(out)?;
     let details = lost::detail(&bag.lost_messages()).into_iter().chain([bag.ledger_detail()]);
     let details = details.chain(clock_detail(bag)).collect();
-    Ok(Recovery { records, details, ..Recovery::of(size, lost, &[]) })
+    let missing_records = bag.info().lost.missing_records;
+    Ok(Recovery { records, missing_records, details, ..Recovery::of(size, lost, &[]) })
 }
 
 impl BagReader {

@@ -9,7 +9,7 @@ use rovelog_core::internal::scan::Window;
 use rovelog_core::internal::text::count;
 
 use super::compression::Compression;
-use super::content::{Chunk, Content, Header as BagHeader, IndexMatch, Origin, ScopedConn};
+use super::content::{Chunk, Content, Header as BagHeader, IndexMatch, Info, Origin, ScopedConn};
 use super::probe::{Probe, ProbedRecord, probe};
 use super::scan::ChunkExtent;
 use super::wire::{Header, IndexEntry};
@@ -27,6 +27,21 @@ fn chunk_faults(chunk: &Chunk) -> impl Iterator<Item = String> {
         IndexMatch::Absent => Some(format!("the chunk at byte {at} has no {what}")),
     };
     fault(index.data_match, "index data").into_iter().chain(fault(index.info_match, "chunk info"))
+}
+
+/// Returns the number of messages that the index of a section lists, but that its chunks do not
+/// contain. `infos` has one chunk info for each offset.
+fn missing_messages(chunks: &[Chunk], infos: &[&Info]) -> u64 {
+    let listed = |chunk: &Chunk| chunk.index.tallies.values().map(|tally| tally.count).sum::<u64>();
+    let known: u64 = chunks.iter().map(|chunk| listed(chunk).max(chunk.messages.count)).sum();
+    let found: u64 = chunks.iter().map(|chunk| chunk.messages.count).sum();
+    // The counts of a chunk info may be wrong, so they are used only if a chunk is missing. The
+    // chunks after the missing chunk have other offsets than their chunk infos state, so only
+    // totals are compared.
+    let is_chunk_missing = infos.len() > chunks.len();
+    let counts = infos.iter().filter(|_| is_chunk_missing).flat_map(|info| &info.counts);
+    let stated: u64 = counts.map(|(_, count)| count).sum();
+    stated.max(known) - found
 }
 
 impl Scanner {
@@ -89,13 +104,17 @@ impl Scanner {
                 section.index_topics = index_topics(&origins, &self.tables.connections);
             }
             section.report(end, &faults, &mut self.diagnostics);
+            // If an old index lies between the chunks, a chunk has several chunk infos. The map has
+            // one of them.
+            let infos = content.info_at_offset.range((number, 0)..=(number, u64::MAX));
+            let infos: Vec<&Info> = infos.map(|(_, info)| &content.infos[*info]).collect();
+            section.report_missing(missing_messages(chunks, &infos), end, &mut self.diagnostics);
         }
     }
 
     /// Compares the messages of each chunk with the index data and the chunk info of the chunk.
     fn compare_chunks(&mut self) {
         let content = &mut self.content;
-        let mut missing = 0;
         for chunk in &mut content.chunks {
             let indexed = chunk.index.tallies.iter().filter(|(_, tally)| tally.count > 0);
             let indexed: Vec<(u32, Tally)> = indexed.map(|(id, tally)| (*id, *tally)).collect();
@@ -118,9 +137,6 @@ impl Scanner {
                     IndexMatch::Differs
                 }
             });
-            let entry_count: u64 = indexed.iter().map(|(_, tally)| tally.count).sum();
-            // Messages that the index data list and the chunk does not contain were lost.
-            missing += entry_count.saturating_sub(chunk.messages.count);
             let ids = &content.ids.first[chunk.section as usize];
             for (id, tally) in &indexed {
                 if let Some(origin) = ids.get(*id) {
@@ -138,7 +154,6 @@ impl Scanner {
                 }
             }
         }
-        self.diagnostics.count_missing(missing);
     }
 
     /// Opens the bag by its index. Returns `None` if the index is not consistent, so that the bag

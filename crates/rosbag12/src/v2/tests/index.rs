@@ -1,7 +1,7 @@
 //! Tests of bags whose index matches or does not match their chunks.
 
 use rovelog_core::backend::Backend as _;
-use rovelog_core::{ErrorKind, LogReader as _, Select};
+use rovelog_core::{ErrorKind, LogReader as _, Select, State};
 
 use super::made::{Bag, Part, chunk, chunk_info, connection, message, unknown};
 use crate::diagnostics as rules;
@@ -246,6 +246,24 @@ fn only_topics_whose_index_data_differ_are_reported() {
     bag.parts[1].index[0].1.push((14, 999));
     assert_eq!(index_of_bag(&bag), with([topic("/a", 7, 5, false)]));
     assert_eq!(open(bag.bytes(), false).info().lost.missing_records, 2);
+}
+
+/// A chunk and its index data are missing, so the later chunk has another offset than its chunk
+/// info.
+#[test]
+fn a_chunk_that_only_the_index_lists_is_lost() {
+    let bag = recorded();
+    let mut bytes = bag.bytes();
+    let offset_of = |part: usize| {
+        let chunk = &bag.parts[part].chunk;
+        bytes.windows(chunk.len()).position(|window| window == chunk).unwrap()
+    };
+    let missing = offset_of(0)..offset_of(1);
+    bytes.drain(missing);
+    let bag = open(bytes, false);
+    let lost = &bag.info().lost;
+    assert_eq!((lost.losses, lost.bytes, lost.missing_records), (1, 0, 5));
+    assert_eq!(bag.info().state, State::Damaged);
 }
 
 #[test]
