@@ -9,7 +9,6 @@ use zerocopy::FromBytes;
 
 use crate::message::MessageRef;
 use crate::old::lines_len;
-use crate::reader::BagReader;
 use crate::shapes::{Head, MatchedHeader, Shapes};
 use crate::tables::{Connection, Stats};
 use crate::version::Version;
@@ -88,9 +87,15 @@ pub(crate) struct RecordRef {
 
 impl<'a> Cursor<'a> {
     /// Creates a cursor over a range of the file. The range must start and end between two records.
-    pub(crate) fn new(bag: &'a BagReader, Range { start: at, end }: Range<u64>) -> Self {
-        let (version, shapes, data) = (bag.version(), &bag.scanner.tables.shapes, &*bag.bytes);
-        let skips = bag.index.blocks.skips_from(at);
+    /// `data` are the bytes of the bag, and `index` is the index of the bag.
+    pub(crate) fn new(
+        version: Version,
+        shapes: &'a Shapes,
+        data: &'a [u8],
+        index: &'a Index,
+        Range { start: at, end }: Range<u64>,
+    ) -> Self {
+        let skips = index.blocks.skips_from(at);
         Self { version, shapes, data, at, end, skips, after: 0, scratch: Vec::new() }
     }
 
@@ -199,7 +204,7 @@ mod tests {
     use std::io::Cursor as Memory;
 
     use super::*;
-    use crate::{BagOptions, BagWriter};
+    use crate::{BagOptions, BagReader, BagWriter};
 
     #[test]
     fn a_cut_payload_is_not_returned() {

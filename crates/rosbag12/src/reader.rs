@@ -339,7 +339,7 @@ impl BagReader {
     /// Returns a cursor over the records in a range of the file. The range must start and end
     /// between two records.
     pub(crate) fn cursor(&self, range: Range<u64>) -> Cursor<'_> {
-        Cursor::new(self, range)
+        Cursor::new(self.version(), &self.scanner.tables.shapes, &self.bytes, &self.index, range)
     }
 
     /// Returns a cursor over all records of the file.

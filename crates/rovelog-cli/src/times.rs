@@ -204,15 +204,10 @@ impl Times {
         Some(Timestamp::new(self.utc.as_ref()?.unix(time.nanos)?, Clock::Unix).seconds().to_string())
     }
 
-    /// Appends a time with nine decimal places, as in CSV output. With `--time-base boot` or
-    /// `relative`, this is the time in seconds, otherwise a date. Appends nothing if the record has
+    /// Appends a time with nine decimal places, as in CSV output. Appends nothing if the record has
     /// no time or the log has no UTC.
     pub(crate) fn push_csv(&self, time: Option<Timestamp>, text: &mut String) {
-        let in_seconds = matches!(self.asked.time_base, Some(TimeBase::Boot | TimeBase::Relative));
-        match time.and_then(|time| self.in_base(time.nanos)) {
-            Some(nanos) if in_seconds => self.push(nanos, Digits::Nine, text),
-            _ => drop(self.push_machine(time, Digits::Nine, text)),
-        }
+        self.push_machine(time, Digits::Nine, text);
     }
 
     /// Formats a time for a cell of CSV output. The result is empty if the record has no time or the

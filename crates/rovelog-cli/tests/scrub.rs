@@ -217,8 +217,8 @@ fn a_longitude_without_latitude_is_refused() {
     let numbers = [f64::NAN, 8.5].map(f64::to_le_bytes).concat();
     fs::write(place.path("made.ulg"), made("double lat;double lon;", &numbers)).unwrap();
     let done = place.run("scrub made.ulg -o out.ulg --to 10,20");
-    let said = String::from_utf8_lossy(&done.stdout).into_owned();
-    assert!(done.status.code() == Some(1) && said.contains("lon"), "{said}");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.code() == Some(1) && said.contains("gps/0.lon"), "{said}");
 }
 
 #[test]

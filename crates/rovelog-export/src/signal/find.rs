@@ -2,17 +2,15 @@
 
 use std::cell::OnceCell;
 
-use arrow_schema::DataType;
 use rovelog::core::internal::topic::short;
-use rovelog::{Error, LogReader, Select, Topic};
+use rovelog::{Error, LogReader, Topic};
 
-use super::derived::derived;
 use super::expression::Node;
+use super::fields::{NamedField, measured_fields, named_fields};
 use super::parse::{Scope, parse};
 use super::pattern::{Pattern, around, is_match};
 use super::suggest::{NoSignal, suggest};
 use super::unit::Unit;
-use crate::leaf::{Leaf, Names, leaves};
 use crate::meaning;
 
 /// A field that a signal uses.
@@ -101,14 +99,6 @@ impl Signal {
     pub(super) fn units(&self) -> Vec<Option<Unit>> {
         self.operands.iter().map(|operand| operand.unit).collect()
     }
-}
-
-/// A field that an expression can name. The field is stored in the log or derived.
-struct NamedField {
-    name: String,
-    unit: Option<String>,
-    /// Expression that computes a derived field. `None` for a field that is stored in the log.
-    expression: Option<String>,
 }
 
 /// A field of a log, given by the index of its topic and its index in the topic.
@@ -500,88 +490,10 @@ impl Scope for Fields<'_, '_> {
     }
 }
 
-/// Returns the fields stored in a topic, followed by the derived fields.
-fn named_fields(log: &dyn LogReader, topic: &Topic) -> Result<Vec<NamedField>, Error> {
-    let fields = numbers(log, topic)?.into_iter().map(|leaf| {
-        let unit = leaf.field.metadata().get("unit").map(String::as_str);
-        let unit = unit.or_else(|| meaning::unit(log, topic, &leaf.name));
-        let unit = unit.filter(|_| leaf.data_type != DataType::Boolean);
-        NamedField { unit: unit.map(meaning::written), name: leaf.name, expression: None }
-    });
-    let mut fields: Vec<_> = fields.collect();
-    let names: Vec<&str> = fields.iter().map(|known| &*known.name).collect();
-    let derived = derived(log.format().id, &names).into_iter();
-    let derived: Vec<_> =
-        derived.map(|(name, text)| NamedField { name, unit: None, expression: Some(text) }).collect();
-    fields.extend(derived);
-    Ok(fields)
-}
-
 /// Returns the error for a topic whose fields cannot be read.
 fn unreadable(topic: &Topic, error: &Error) -> NoSignal {
     let next = error.next.as_deref().unwrap_or("list all problems of the log: rovelog check FILE");
     NoSignal::new(format!("topic {} cannot be read: {error}", topic.name), next)
-}
-
-/// Returns the numeric and boolean columns of a topic, or none if the type of the topic is unknown.
-fn numbers(log: &dyn LogReader, topic: &Topic) -> Result<Vec<Leaf>, Error> {
-    let topic = log.own(topic)?;
-    // The diagnostics of the log already report the unknown type.
-    if topic.schema.is_none() {
-        return Ok(Vec::new());
-    }
-    // The time range is empty, so that no records are read. In a remote log, they may not be loaded
-    // yet.
-    let columns = topic.columns(&Select::all().between(Some(0), Some(0)))?;
-    let schema = arrow_array::RecordBatchReader::schema(&columns);
-    Ok(leaves(&schema, Names::Bracket).into_iter().skip(1).filter(Leaf::is_number).collect())
-}
-
-/// Returns the flat names of the numeric and boolean fields of a topic, in schema order. Returns no
-/// names if the type of the topic is unknown.
-///
-/// # Errors
-/// Returns an error if the topic belongs to another log, or its columns cannot be read.
-pub fn numeric_fields(log: &dyn LogReader, topic: &Topic) -> Result<Vec<String>, Error> {
-    Ok(numbers(log, topic)?.into_iter().map(|leaf| leaf.name).collect())
-}
-
-/// Returns the names of the fields that are derived from a topic's fields, such as `q.roll` or
-/// `I1`.
-///
-/// # Errors
-/// Returns the errors of [`numeric_fields`].
-pub fn derived_fields(log: &dyn LogReader, topic: &Topic) -> Result<Vec<String>, Error> {
-    let derived = named_fields(log, topic)?.into_iter().filter(|known| known.expression.is_some());
-    Ok(derived.map(|known| known.name).collect())
-}
-
-/// Fields of VEL messages that are not measurements, or that repeat another field that has a unit.
-#[rustfmt::skip]
-const NOT_MEASURED: &[&str] = &[
-    "ts_ms", "version", "offset", "hour", "minute", "second", "day", "month", "year",
-    "latitude", "longitude",
-];
-
-/// Returns the [`numeric_fields`] that are measurements. Times, counters, covariances and file
-/// offsets are omitted.
-///
-/// # Errors
-/// Returns the errors of [`numeric_fields`].
-pub fn measured_fields(log: &dyn LogReader, topic: &Topic) -> Result<Vec<String>, Error> {
-    let frames = |field: &str| match log.format().id {
-        "vel" => {
-            NOT_MEASURED.contains(&field)
-                || field.starts_with("quaternion[")
-                || field.starts_with("acceleration[")
-        }
-        "rosbag" => field == "header.seq" || field.ends_with(".header.seq") || field.contains("covariance["),
-        _ => false,
-    };
-    let mut fields = numeric_fields(log, topic)?;
-    let last = |field: &str| field.rsplit('.').next().unwrap_or(field).to_owned();
-    fields.retain(|field| !last(field).starts_with("timestamp") && !frames(field));
-    Ok(fields)
 }
 
 /// Returns the column prefix for a topic in a table of several topics. This is the topic name

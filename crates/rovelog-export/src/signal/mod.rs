@@ -14,6 +14,7 @@ mod cursor;
 mod derived;
 mod expression;
 mod extend;
+mod fields;
 mod find;
 mod function;
 mod join;
@@ -27,8 +28,9 @@ mod unit;
 
 pub use condition::{Condition, Event};
 pub use extend::Extended;
+pub use fields::{derived_fields, measured_fields, numeric_fields};
 pub(crate) use find::label;
-pub use find::{Signal, Signals, derived_fields, measured_fields, numeric_fields};
+pub use find::{Signal, Signals};
 pub use join::{Base, JoinOptions, Joined, Method, check_regular_rows, join};
 pub use pattern::{Pattern, split_list};
 pub(crate) use program::{Columns, Program, timed};

@@ -58,9 +58,12 @@ impl Job<'_> {
                 let first = self.window.start.map_or(start.nanos, |start_arg| start_arg.max(start.nanos));
                 let last =
                     self.window.end.map_or(end.nanos, |end_arg| end.nanos.min(end_arg.saturating_sub(1)));
-                check_regular_rows(&**self.log, first, last, step).map_err(|cause| {
-                    here(Failure::usage(cause).next("give a time range with -S and -E or a longer --every"))
-                })?;
+                let checked = check_regular_rows(&**self.log, first, last, step);
+                if let (Err(cause), false) = (checked, self.args.out.force) {
+                    let next = "give a time range with -S and -E or a longer --every, or write all rows \
+                                with --force";
+                    return Err(here(Failure::usage(cause).next(next)));
+                }
                 for outside in info.outside() {
                     let name = &self.log.topics()[outside.topic.index()].name;
                     self.context.note(&format!("not in the table: {}", outside.sentence(name)));
