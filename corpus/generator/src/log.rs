@@ -46,7 +46,7 @@ pub(crate) struct Topic {
 const MISSING: &[&str] = &["cut", "packed_cut", "packed_unchecked", "rows_missing"];
 
 /// Codes of losses whose range may be empty.
-const EMPTY: &[&str] = &["rows_missing", "cut", "chunk_checksum", "lost_in_chunk"];
+const EMPTY: &[&str] = &["rows_missing", "cut", "chunk_checksum", "lost_in_chunk", "messages_missing"];
 
 impl<Own: Default> Log<Own> {
     /// Creates a log that starts with `bytes`.
@@ -187,8 +187,8 @@ impl<Own: Default> Log<Own> {
     fn check_lost(&self) {
         let mut previous_end = 0;
         for (code, Range { start, end }) in &self.lost {
-            // If bytes are missing after the end of the file or of a compressed chunk, the range is
-            // empty.
+            // If bytes are missing after the end of the file or of a compressed chunk, or were cut
+            // out, the range is empty.
             let may_be_empty = EMPTY.contains(code) || code.starts_with("packed_");
             let is_valid = start < end || may_be_empty && start == end;
             assert!(previous_end <= *start && is_valid, "{code} at {start}");

@@ -164,7 +164,8 @@ impl Section {
     }
 
     /// Counts the messages that the index lists, but that are not in the section, which ends at
-    /// offset `end`. If no other loss explains why they are missing, they are reported as a loss.
+    /// offset `end`. They are reported as a loss if no other loss was reported, because another loss
+    /// usually explains why they are missing.
     pub(crate) fn report_missing(&self, missing: u64, end: u64, diagnostics: &mut Diagnostics) {
         diagnostics.count_missing(missing);
         if missing > 0 && diagnostics.ledger().losses == 0 {

@@ -182,11 +182,14 @@ impl Section {
         self.index = if exact { IndexState::Exact } else { IndexState::Differs };
     }
 
-    /// Returns the number of messages that the index lists, but that are not in the section. The
+    /// Returns the number of messages that the index lists in addition to those of the section. The
     /// result is 0 if the index is unusable.
+    ///
+    /// Topics are not compared, because a damaged name is not a missing message.
     pub(crate) fn missing_messages(&self) -> u64 {
-        let topics = self.index_topics.iter().filter(|_| !self.records.is_unusable);
-        topics.map(|topic| topic.entries.saturating_sub(topic.in_scan)).sum()
+        let topics = || self.index_topics.iter().filter(|_| !self.records.is_unusable);
+        let listed: u64 = topics().map(|topic| topic.entries).sum();
+        listed.saturating_sub(topics().map(|topic| topic.in_scan).sum())
     }
 }
 

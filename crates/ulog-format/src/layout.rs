@@ -95,6 +95,9 @@ impl fmt::Display for Undecodable {
 pub(crate) struct Formats {
     /// Definition texts by format name.
     texts: HashMap<String, Arc<str>>,
+    /// Definition texts of the earlier logs in the file, by format name.
+    #[cfg(feature = "arrow")]
+    earlier_texts: HashMap<String, Arc<str>>,
     /// Computed layouts by format name.
     layouts: HashMap<String, Arc<Layout>>,
     /// Formats whose layout cannot be computed, with the reason. The entries are removed when a
@@ -117,6 +120,8 @@ impl Default for Formats {
     fn default() -> Self {
         Self {
             texts: HashMap::new(),
+            #[cfg(feature = "arrow")]
+            earlier_texts: HashMap::new(),
             layouts: HashMap::new(),
             failed: HashMap::new(),
             decoding: TextDecoding::default(),
@@ -169,6 +174,8 @@ impl Formats {
 
     /// Starts another log in the same file, which has its own formats.
     pub(crate) fn restart(&mut self) {
+        #[cfg(feature = "arrow")]
+        self.earlier_texts.extend(self.texts.drain());
         self.texts.clear();
         self.layouts.clear();
         self.failed.clear();
@@ -193,11 +200,12 @@ impl Formats {
         self.texts.get(name)
     }
 
-    /// Returns the name and the definition text of the format `name`. The returned name is borrowed
-    /// from `self`.
+    /// Returns the name and the definition text of the format `name`, also if only an earlier log in
+    /// the file defines it. The returned name is borrowed from `self`.
     #[cfg(feature = "arrow")]
     pub(crate) fn definition(&self, name: &str) -> Option<(&str, &str)> {
-        self.texts.get_key_value(name).map(|(name, text)| (&**name, &**text))
+        let found = self.texts.get_key_value(name).or_else(|| self.earlier_texts.get_key_value(name));
+        found.map(|(name, text)| (&**name, &**text))
     }
 
     /// Returns the layout of the format `name`, computed from the current definitions.

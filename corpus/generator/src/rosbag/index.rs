@@ -16,6 +16,12 @@ cases! {
     };
     "index-names-no-message" [B9] "an entry too many, one too few" =>
         recorded(0..4).entries("/chatter", |entries| entries[2].1 += 1).close_differing();
+    "index-names-a-missing-message" [B9] "a message was cut out between two records" => {
+        let bag = recorded(0..3);
+        let gone = bag.pos();
+        bag.entries("/chatter", |entries| entries.push((stamp(3), gone))).lose("messages_missing", [])
+            .close_differing()
+    };
     "index-with-other-stamps" [B9] "the stamp of an entry is not the message's" =>
         recorded(0..4).entries("/chatter", |entries| entries[1].0 = stamp(9)).close_differing();
     "index-lacks-a-topic" [B9 B23] "one of two topics is not in it" => {

@@ -269,6 +269,9 @@ pub(crate) struct ChunkIndex {
     /// For each connection id, the count and checksum of the index entries, for comparison with the
     /// messages.
     pub(crate) tallies: BTreeMap<u32, Tally>,
+    /// True if index data has another version or length than it states, so that its entries are not
+    /// counted to find missing messages.
+    pub(crate) is_odd: bool,
     /// Result of comparing the index data with the messages.
     pub(crate) data_match: IndexMatch,
     /// Result of comparing the chunk info with the messages.

@@ -33,7 +33,11 @@ fn chunk_faults(chunk: &Chunk) -> impl Iterator<Item = String> {
 /// contain. `infos` has one chunk info for each offset.
 fn missing_messages(chunks: &[Chunk], infos: &[&Info]) -> u64 {
     let listed = |chunk: &Chunk| chunk.index.tallies.values().map(|tally| tally.count).sum::<u64>();
-    let known: u64 = chunks.iter().map(|chunk| listed(chunk).max(chunk.messages.count)).sum();
+    let known = |chunk: &Chunk| match chunk.index.is_odd {
+        true => chunk.messages.count,
+        false => listed(chunk).max(chunk.messages.count),
+    };
+    let known: u64 = chunks.iter().map(known).sum();
     let found: u64 = chunks.iter().map(|chunk| chunk.messages.count).sum();
     // The counts of a chunk info may be wrong, so they are used only if a chunk is missing. The
     // chunks after the missing chunk have other offsets than their chunk infos state, so only

@@ -210,7 +210,8 @@ impl Scanner {
         range: Range<u64>,
     ) {
         let entries = list_len::<IndexEntry>(record.count.get());
-        if u64::from(found.data_len) != entries || record.ver.get() != VER {
+        let is_odd = u64::from(found.data_len) != entries || record.ver.get() != VER;
+        if is_odd {
             self.diagnostics.push(&rules::INDEX_LENGTH, range.clone(), || {
                 let (count, stored) = (record.count.get(), found.data_len);
                 format!(
@@ -226,6 +227,7 @@ impl Scanner {
         let section = content.position.section;
         if let Some(chunk) = content.chunks.last_mut().filter(|chunk| chunk.section == section) {
             let (conn, data_at) = (record.conn.get(), found.data_at);
+            chunk.index.is_odd |= is_odd;
             chunk.index.ranges.push(IndexRange { conn, data_at, end: range.end });
             if !content.is_by_index {
                 let tally = chunk.index.tallies.entry(conn).or_default();

@@ -214,7 +214,7 @@ mod tests {
             ["x1", "x_1", "aB", "a_b", "_x", "X"].map(&mut name),
             ["x1", "x_1_2", "aB", "a_b_2", "_x", "X_2"]
         );
-        assert_eq!(["x1", "x1"].map(name), ["x1_2_2", "x1_3"]);
+        assert_eq!(["x1", "x1"].map(name), ["x1_3", "x1_4"]);
     }
 
     #[test]
