@@ -33,9 +33,9 @@ fn chunk_faults(chunk: &Chunk) -> impl Iterator<Item = String> {
 /// contain. `infos` has one chunk info for each offset.
 fn missing_messages(chunks: &[Chunk], infos: &[&Info]) -> u64 {
     let listed = |chunk: &Chunk| chunk.index.tallies.values().map(|tally| tally.count).sum::<u64>();
-    let known = |chunk: &Chunk| match chunk.index.is_odd {
-        true => chunk.messages.count,
-        false => listed(chunk).max(chunk.messages.count),
+    let known = |chunk: &Chunk| {
+        let listed = if chunk.index.is_odd { 0 } else { listed(chunk) };
+        listed.max(chunk.messages.count)
     };
     let known: u64 = chunks.iter().map(known).sum();
     let found: u64 = chunks.iter().map(|chunk| chunk.messages.count).sum();
