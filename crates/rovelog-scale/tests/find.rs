@@ -13,8 +13,11 @@ fn found(top: &Path, source: &str) -> Vec<String> {
         // A log has not changed just because it was found in another way.
         assert_eq!(LogFile::at(Path::new(&log.uri)).expect("it is there"), *log);
     }
-    let top = format!("{}/", top.display());
-    logs.iter().map(|log| log.uri.strip_prefix(&top).expect("inside").to_owned()).collect()
+    let inside = |log: &LogFile| {
+        let path = Path::new(&log.uri).strip_prefix(top).expect("inside");
+        path.to_string_lossy().replace('\\', "/")
+    };
+    logs.iter().map(inside).collect()
 }
 
 fn write(folder: &Path, names: &[&str]) {

@@ -109,7 +109,15 @@ pub fn write(
         plot.span = drawn;
     }
     let mut page = Page::default();
-    problems(log, &findings::of(log, sections.findings, &plot, span.0), &plot, &mut page);
+    let mut remarks = findings::of(log, sections.findings, &plot, span.0);
+    if options.redact {
+        // A remark may quote a console line.
+        match Scrub::new(log) {
+            Ok(scrub) => remarks.iter_mut().for_each(|remark| remark.text = scrub.redact(&remark.text)),
+            Err(_) => remarks.clear(),
+        }
+    }
+    problems(log, &remarks, &plot, &mut page);
     overview(log, provenance, sections.totals, options.redact, &mut page);
     if let AnyLog::Rld(reader) = log {
         power::section(reader, &mut page)?;
