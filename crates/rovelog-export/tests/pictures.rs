@@ -76,6 +76,43 @@ fn a_report_of_a_flight_has_its_parts() {
     }
 }
 
+/// Returns a flight with a failsafe. A console line names a person and the position of the vehicle.
+fn flight_with_console() -> AnyLog {
+    use rovelog::ulog_format::{FormatBuilder, UlogWriter};
+
+    let mut log = UlogWriter::new(Vec::new(), 1_000_000).unwrap();
+    let status = "vehicle_status:uint64_t timestamp;uint8_t arming_state;uint8_t nav_state;bool failsafe;";
+    let gps = "vehicle_gps_position:uint64_t timestamp;int32_t lat;int32_t lon;";
+    for format in [status, gps] {
+        log.define(&FormatBuilder::parse(format).unwrap()).unwrap();
+    }
+    let (status, gps) =
+        (log.subscribe("vehicle_status", 0).unwrap(), log.subscribe("vehicle_gps_position", 0).unwrap());
+    for (second, arming_state, failsafe) in [(1, 1, 0), (2, 2, 0), (3, 2, 1), (4, 2, 0), (5, 1, 0)] {
+        let time = (second * 1_000_000_u64).to_le_bytes();
+        log.write_row_bytes(status, &[&time[..], &[arming_state, 2, failsafe]].concat()).unwrap();
+        let place = [473_977_419_i32, 85_455_938].map(i32::to_le_bytes).concat();
+        log.write_row_bytes(gps, &[&time[..], &place].concat()).unwrap();
+    }
+    log.text(4, 3_000_000, "[logger] /home/ann/1.ulg near 47.3977419, 8.5455938").unwrap();
+    rovelog::from_bytes(log.finish().unwrap().into(), &ReadOptions::default()).unwrap()
+}
+
+/// Console lines are masked in the console, and where a finding quotes them as a cause.
+#[test]
+fn a_redacted_report_names_no_person_and_no_place() {
+    let log = flight_with_console();
+    let whole = page(&log, &ReportOptions::default());
+    assert_eq!(whole.matches("/home/ann/1.ulg near 47.3977419, 8.5455938").count(), 2, "{whole}");
+    let mut options = ReportOptions::default();
+    options.redact = true;
+    let redacted = page(&log, &options);
+    assert_eq!(redacted.matches("/home/xxx/1.ulg near 00.0000000, 0.0000000").count(), 2, "{redacted}");
+    for part in ["ann", "47.39", "8.545"] {
+        assert!(!redacted.contains(&format!("/{part}")) && !redacted.contains(&format!(" {part}")), "{part}");
+    }
+}
+
 /// Returns the report of a log in the corpus. `name` is the file name.
 fn page_of(name: &str) -> String {
     let log = rovelog::open(rovelog_testing::root().join("corpus").join(name)).unwrap();

@@ -110,11 +110,11 @@ pub fn write(
     }
     let mut page = Page::default();
     let mut remarks = findings::of(log, sections.findings, &plot, span.0);
-    if options.redact {
-        // A remark may quote a console line.
-        match Scrub::new(log) {
-            Ok(scrub) => remarks.iter_mut().for_each(|remark| remark.text = scrub.redact(&remark.text)),
-            Err(_) => remarks.clear(),
+    // Console lines can name positions and people, and remarks can quote console lines.
+    let scrub = options.redact.then(|| Scrub::new(log)).transpose()?;
+    if let Some(scrub) = &scrub {
+        for remark in &mut remarks {
+            remark.text = scrub.redact(&remark.text);
         }
     }
     problems(log, &remarks, &plot, &mut page);
@@ -133,7 +133,7 @@ pub fn write(
     plots(&plot, &mut page);
     page.append(sections.spectra);
     topics(log, &mut page);
-    console(log, span.0, options.redact, &mut page);
+    console(log, span.0, scrub.as_ref(), &mut page);
     if let (AnyLog::Ulog(reader), false) = (log, options.redact) {
         parameters(&reader.parameters(), span.0, &mut page);
     }
@@ -378,23 +378,10 @@ fn topics(log: &AnyLog, page: &mut Page) {
     page.push_str("</table></div>\n");
 }
 
-/// Writes the section with the console lines. Times are in seconds since `zero`. `redact` omits
-/// positions and everything that identifies the vehicle.
-fn console(log: &AnyLog, zero: i64, redact: bool, page: &mut Page) {
+/// Writes the section with the console lines. Times are in seconds since `zero`. `scrub` removes
+/// positions and everything that identifies the vehicle from the lines.
+fn console(log: &AnyLog, zero: i64, scrub: Option<&Scrub<'_>>, page: &mut Page) {
     page.section("console", "Console", "Console");
-    // The only console line of an RLD log is its comment, which can contain anything.
-    let scrub = match (redact, log) {
-        (false, _) => None,
-        (true, AnyLog::Rld(_)) => return page.push_str("<p class=\"note\">The comment is left out.</p>\n"),
-        (true, _) => match Scrub::new(log) {
-            Ok(scrub) => Some(scrub),
-            Err(error) => {
-                let _ = writeln!(page, "<p class=\"note\">Left out: {}.</p>", escape(&error.to_string()));
-                return;
-            }
-        },
-    };
-    let text = |text: &str| scrub.as_ref().map_or_else(|| text.to_owned(), |scrub| scrub.redact(text));
     let mut texts = log.texts().into_iter().flatten();
     let lines: Vec<_> = texts.by_ref().take(MAX_ROWS).collect();
     let more = texts.count();
@@ -402,6 +389,12 @@ fn console(log: &AnyLog, zero: i64, redact: bool, page: &mut Page) {
         page.push_str("<p class=\"note\">The log has no console lines.</p>\n");
         return;
     }
+    // The only console line of an RLD log is its comment, which can contain anything.
+    if scrub.is_some() && matches!(log, AnyLog::Rld(_)) {
+        page.push_str("<p class=\"note\">The comment is left out.</p>\n");
+        return;
+    }
+    let text = |text: &str| scrub.map_or_else(|| text.to_owned(), |scrub| scrub.redact(text));
     page.push_str(
         "<div class=\"scroll\" tabindex=\"0\"><table>\n<tr><th>s</th><th>level</th><th>text</th></tr>\n",
     );
@@ -490,7 +483,7 @@ mod tests {
 
     /// Returns a flight log that starts 100 s after boot. The log has `lines` console lines 1 s
     /// after its start, and the change of a parameter 2 s after its start.
-    fn flight(lines: u64, text: &[u8]) -> AnyLog {
+    fn flight(lines: u64) -> AnyLog {
         let mut log = b"ULog\x01\x12\x35\x01".to_vec();
         log.extend(100_000_000_u64.to_le_bytes());
         let mut message = |kind: u8, payload: &[u8]| {
@@ -504,7 +497,7 @@ mod tests {
         message(b'A', b"\0\0\0t");
         message(b'D', &[b"\0\0".as_slice(), &100_000_000_u64.to_le_bytes()].concat());
         for _ in 0..lines {
-            message(b'L', &[b"6".as_slice(), &101_000_000_u64.to_le_bytes(), text].concat());
+            message(b'L', &[b"6".as_slice(), &101_000_000_u64.to_le_bytes(), b"line"].concat());
         }
         message(b'D', &[b"\0\0".as_slice(), &102_000_000_u64.to_le_bytes()].concat());
         message(b'P', &parameter);
@@ -520,22 +513,13 @@ mod tests {
     #[test]
     fn omitted_console_lines_are_counted() {
         let rows = MAX_ROWS as u64;
-        assert!(!page(&flight(rows, b"line")).contains("rovelog messages"));
-        assert!(page(&flight(rows + 3, b"line")).contains("3 more rows: rovelog messages"));
-    }
-
-    #[test]
-    fn redacted_console_lines_name_nobody() {
-        let (log, mut page) = (flight(1, b"[logger] /home/ann/log/1.ulg"), Vec::new());
-        let options = ReportOptions { redact: true, ..ReportOptions::default() };
-        write(&log, &Provenance::new("log.ulg"), &options, &mut page).unwrap();
-        let page = String::from_utf8(page).unwrap();
-        assert!(page.contains("[logger] /home/xxx/log/1.ulg"), "{page}");
+        assert!(!page(&flight(rows)).contains("rovelog messages"));
+        assert!(page(&flight(rows + 3)).contains("3 more rows: rovelog messages"));
     }
 
     #[test]
     fn all_times_of_a_report_count_from_its_start() {
-        let page = page(&flight(1, b"line"));
+        let page = page(&flight(1));
         assert!(page.contains("<td class=\"n\">1.000</td><td>info</td>"), "console");
         assert!(page.contains("<td class=\"n\">2.000</td><td>P</td>"), "parameters");
     }
