@@ -1,7 +1,7 @@
 //! Options that select topics and fields. Topics are selected by name or by regular expression.
 //! Fields are selected by paths or expressions, in the syntax of signals.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -14,7 +14,9 @@ use rovelog::{AnyLog, LogReader, Select, Topic};
 use rovelog_export::signal::{NoSignal, Pattern, Signal, Signals, measured_fields, split_list, suggest};
 use rovelog_export::text::{self, Keep};
 
+use crate::context::Context;
 use crate::failure::Failure;
+use crate::text::count;
 
 /// Options that select topics.
 #[derive(Clone, Default, clap::Args)]
@@ -133,6 +135,23 @@ impl TopicArgs {
             }
         }
         self.include.iter().try_for_each(|regex| require_match(regex, topics.iter(), "-y"))
+    }
+}
+
+/// Prints a note about each topic that continues one of the `selected` topics, but is not selected
+/// itself. For example, `t/0#2` continues `t/0` after another format was subscribed.
+pub(crate) fn note_further_series(log: &dyn LogReader, selected: &[&Topic], context: &Context) {
+    let selected: HashSet<&str> = selected.iter().map(|topic| &*topic.name).collect();
+    for topic in log.topics().iter().filter(|topic| topic.count > 0 && !selected.contains(&*topic.name)) {
+        if let Some((name, _)) = topic.name.rsplit_once('#')
+            && selected.contains(name)
+        {
+            let records = count(topic.count, "record");
+            context.note(&format!(
+                "{} with {records} continues {name}, but is not selected; to select both: --topics {name},{}",
+                topic.name, topic.name
+            ));
+        }
     }
 }
 

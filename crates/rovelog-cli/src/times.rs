@@ -186,13 +186,17 @@ impl Times {
         text
     }
 
-    /// Formats a time as short as possible, but without loss of precision.
-    pub(crate) fn brief(&self, time: Timestamp) -> String {
+    /// Formats a time as short as possible, but without loss of precision. Times in seconds have no
+    /// unit. The result is `None` if the time cannot be converted to the time base.
+    pub(crate) fn short(&self, time: Timestamp) -> Option<String> {
         let mut text = String::new();
-        match self.in_base(time.nanos) {
-            Some(nanos) => self.push(nanos, Digits::Needed, &mut text),
-            None => text.push('-'),
-        }
+        self.push(self.in_base(time.nanos)?, Digits::Needed, &mut text);
+        Some(text)
+    }
+
+    /// Formats a time as [`short`](Self::short) does, with the unit of seconds.
+    pub(crate) fn brief(&self, time: Timestamp) -> String {
+        let mut text = self.short(time).unwrap_or_else(|| "-".to_owned());
         if self.format == TimeFormat::Seconds {
             text.push_str(" s");
         }

@@ -25,6 +25,8 @@ fn nothing_is_lost_without_a_word() {
         ("vel/invalid-message.vel", "invalid-message.vel"),
         ("ulog/no-timestamp.ulg", "no-timestamp.ulg"),
         ("ulog/parameters+changes.ulg", "changes.ulg"),
+        ("ulog/same-topic+new-id.ulg", "series.ulg"),
+        ("ulog/utc-gps-double.ulg", "receivers.ulg"),
     ] {
         fs::copy(corpus().join("..").join(log), place.path(name)).unwrap();
     }
@@ -37,6 +39,10 @@ fn nothing_is_lost_without_a_word() {
         "export no-timestamp.ulg -o joined.csv --on t/0",
         "export changes.ulg -o late.mcap -S +10ms",
         "slice changes.ulg -o late.ulg.gz",
+        "slice series.ulg --topics t -o first-series.ulg",
+        "export series.ulg --topics t -o first-series.csv",
+        "slice receivers.ulg --topics sensor_gps/2 -o other-receiver.ulg",
+        "slice receivers.ulg --topics sensor_gps/0 -o no-receiver.ulg",
         "split power.rld -o power --every 4ms",
         "split gap.rld -o gap --every 3ms",
         "export v2.0+connection-without-messages.bag -o tables --to parquet --profile spark --time-unit ns",

@@ -9,7 +9,7 @@ use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
 use crate::input::{Input, LogArgs};
 use crate::records::{Derived, Records};
-use crate::select::{FieldArgs, LastBeforeArgs, TopicArgs};
+use crate::select::{FieldArgs, LastBeforeArgs, TopicArgs, note_further_series};
 use crate::window::{WindowArgs, note_outside, span};
 
 const MORE: &str = "\
@@ -60,6 +60,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
 fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Context) -> Outcome {
     let (topics, select, derived) = selection(args, log, context)?;
     note_outside(log.as_log(), &select, context);
+    note_further_series(log.as_log(), &args.topics.pick(log.topics())?, context);
     let times = context.times(log.info())?;
     let derived = Derived::new(&**log, &topics, &derived, &select)?;
     let out = Records::new(context, format, &args.fields, &times, &input.path)?;
@@ -128,7 +129,7 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
         Ok::<_, Failure>((window, Records::new(context, format, &args.fields, times, &input.path)?))
     };
     let mut resolved = None;
-    // The topic of CSV output.
+    // CSV output contains only this topic.
     let mut only: Option<Topic> = None;
     let mut read = || -> Result<(), Failure> {
         while let Some(record) = stream.next_record()? {

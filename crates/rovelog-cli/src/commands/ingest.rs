@@ -266,7 +266,7 @@ fn summarize(done: &Ingested, context: &Context) {
         (done.same, "with the same content as another log"),
         (done.gone, "with files that cannot be repaired"),
     ]);
-    if done.is_nothing() {
+    if done.did_nothing() {
         context.note(&format!("nothing to do: {logs}"));
     } else {
         context.note(&format!("logs: {logs}; {} written", count(done.files as u64, "file")));

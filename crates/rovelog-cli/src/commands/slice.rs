@@ -1,6 +1,9 @@
 //! The command `rovelog slice`, which writes a part of a log as a new log.
 
+use std::path::Path;
+
 use rovelog::{AnyLog, Select};
+use rovelog_export::duration_text;
 use serde::Serialize;
 
 use crate::compression::ChunkArgs;
@@ -9,7 +12,7 @@ use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
 use crate::machine::{Count, DetailsDoc};
-use crate::select::{LastBeforeArgs, TopicArgs};
+use crate::select::{LastBeforeArgs, TopicArgs, note_further_series};
 use crate::text::{count, wrote};
 use crate::window::{Window, WindowArgs, note_outside, span};
 
@@ -102,8 +105,31 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         wrote(written.as_deref()),
     ));
     note_outside(log.as_log(), &select, context);
+    let selected: Vec<_> = log.topics().iter().filter(|topic| select.keeps_topic(topic)).collect();
+    note_further_series(log.as_log(), &selected, context);
+    if let Some(path) = written {
+        note_utc(&log, &path, context);
+    }
     report.details.iter().filter_map(|detail| detail.text.as_ref()).for_each(|text| context.note(text));
     Ok(context.notices.end_of_log(log.as_log(), &input.path))
+}
+
+/// Prints a note if the new log at `path` lacks GPS fixes of the original, so that it has no UTC or
+/// another UTC.
+fn note_utc(log: &AnyLog, path: &Path, context: &Context) {
+    let Some(utc) = log.info().utc.as_ref().filter(|utc| utc.rule == "gps") else { return };
+    let Ok(part) = rovelog::open(path) else { return };
+    match part.info().utc.as_ref().map(|part| part.nanos.saturating_sub(utc.nanos)) {
+        None => context.note(&format!(
+            "the new log has no UTC, because it lacks the topic from which UTC was computed: {}",
+            utc.evidence
+        )),
+        Some(0) => {}
+        Some(change) => context.note(&format!(
+            "UTC of the new log differs by {} from that of the original, because it is computed from other GPS fixes",
+            duration_text(change)
+        )),
+    }
 }
 
 /// Returns the time window and the selected records.

@@ -1,6 +1,6 @@
 //! The options `--on` and `--every` of `rovelog export`, which write several topics into one table.
 
-use rovelog::{AnyLog, Topic};
+use rovelog::{AnyLog, Timestamp, Topic};
 use rovelog_export::signal::{Base, JoinOptions, check_regular_rows, join};
 use rovelog_export::table::{self, Kind as Table};
 
@@ -8,6 +8,7 @@ use super::args::{Args, Target};
 use super::job::{Done, Job, decodable, file};
 use crate::failure::Failure;
 use crate::select::unknown_topic;
+use crate::window::span;
 
 /// Returns the topics of the table. The topic given by `--on` comes first, followed by the topics
 /// of `--join`. If only `--every` is given, the table contains all selected topics.
@@ -31,6 +32,26 @@ pub(super) fn topics<'t>(
 }
 
 impl Job<'_> {
+    /// Returns the times of the first and the last row of a table with rows at regular times. Without
+    /// `-S` and `-E`, the rows cover the data, without stale times. A window that is wider than the
+    /// log is shortened by whole steps. Returns `None` if no record has a time.
+    fn regular_rows(&self, step: i64) -> Option<(i64, i64)> {
+        let (info, (earliest, latest)) = (self.log.info(), span(&**self.log)?);
+        let first = match self.window.start {
+            Some(start) if start < earliest => {
+                let phase = (i128::from(start) - i128::from(earliest)).rem_euclid(i128::from(step));
+                earliest.saturating_add(i64::try_from(phase).ok()?)
+            }
+            Some(start) => start,
+            None => info.data_start()?.nanos,
+        };
+        let last = match self.window.end {
+            Some(end) => end.saturating_sub(1).min(latest),
+            None => info.data_end()?.nanos,
+        };
+        Some((first, last))
+    }
+
     /// Writes all `topics` into one table.
     pub(super) fn joined(
         &self,
@@ -53,20 +74,21 @@ impl Job<'_> {
         let (base, others) = match (args.every, topics) {
             (Some(step), _) => {
                 let nothing = || Failure::failed("no record in this log has a time");
-                let info = self.log.info();
-                let (start, end) = info.data_start().zip(info.data_end()).ok_or_else(|| here(nothing()))?;
-                let first = self.window.start.map_or(start.nanos, |start_arg| start_arg.max(start.nanos));
-                let last =
-                    self.window.end.map_or(end.nanos, |end_arg| end.nanos.min(end_arg.saturating_sub(1)));
+                let (first, last) = self.regular_rows(step).ok_or_else(|| here(nothing()))?;
                 let checked = check_regular_rows(&**self.log, first, last, step);
                 if let (Err(cause), false) = (checked, self.args.out.force) {
                     let next = "give a time range with -S and -E or a longer --every, or write all rows \
                                 with --force";
                     return Err(here(Failure::usage(cause).next(next)));
                 }
-                for outside in info.outside() {
-                    let name = &self.log.topics()[outside.topic.index()].name;
-                    self.context.note(&format!("not in the table: {}", outside.sentence(name)));
+                let is_inside = |time: Timestamp| (first..=last).contains(&time.nanos);
+                for outside in self.log.info().outside() {
+                    if let Some(topic) = topics.iter().find(|topic| topic.id == outside.topic)
+                        && !(is_inside(outside.first) && is_inside(outside.last))
+                    {
+                        let sentence = outside.sentence(&topic.name);
+                        self.context.note(&format!("the table has no rows at stale times: {sentence}"));
+                    }
                 }
                 (Base::Every { first, last, step }, topics)
             }

@@ -20,6 +20,7 @@ use crate::failure::{Failure, Outcome};
 use crate::input::Input;
 use crate::outputs::{Outputs, is_many};
 use crate::read_scope::ReadScope;
+use crate::select::note_further_series;
 use crate::text::{count, escape};
 use crate::times::TimeBase;
 use crate::window::{note_outside, select_window, span};
@@ -88,6 +89,7 @@ fn one(
     let here = |failure: Failure| failure.at(&input.path);
     check_log_format(args, log.format()).map_err(here)?;
     let mut topics = args.topics.pick(log.topics()).map_err(here)?;
+    note_further_series(log.as_log(), &topics, context);
     if args.join.is_asked() {
         topics = join::topics(args, &log, topics).map_err(here)?;
     }

@@ -26,7 +26,7 @@ use crate::failure::{Failure, Outcome};
 use crate::health::{HealthDoc, Report};
 use crate::input::{Input, LogArgs};
 use crate::output::Out;
-use crate::select::{FieldArgs, TopicArgs};
+use crate::select::{FieldArgs, TopicArgs, note_further_series};
 use crate::table::Table;
 use crate::text::{cell, count, escape};
 use crate::window::{Window, WindowArgs, select_window, span};
@@ -114,6 +114,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     let log = input.open_records(context, &|log| select_window(log, &args.topics, &args.window, context))?;
     let here = |failure: Failure| failure.at(&input.path);
     let topics = args.topics.pick(log.topics()).map_err(here)?;
+    note_further_series(log.as_log(), &topics, context);
     let times = context.times(log.info()).map_err(here)?;
     let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
     let is_all = topics.len() == log.topics().len();

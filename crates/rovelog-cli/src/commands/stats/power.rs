@@ -377,8 +377,7 @@ impl LineBuilder {
             fields.push(Line { count: Count(stats.rows), remark, ..line });
         }
         let start = self.rows.timestamp(rows.start).filter(|_| !rows.is_empty());
-        let start =
-            start.map(|time| self.times.machine(Some(time)).unwrap_or_else(|| self.times.brief(time)));
+        let start = start.and_then(|time| self.times.short(time));
         let last = rows.end.checked_sub(1).and_then(|last| self.rows.time(last)).filter(|_| !rows.is_empty());
         let span = self.rows.time(rows.start).zip(last).and_then(|(first, last)| last.checked_sub(first));
         Section {
