@@ -10,7 +10,6 @@ pub mod lake;
 mod log_file;
 #[cfg(feature = "lake")]
 mod open_logs;
-mod pattern;
 #[cfg(feature = "lake")]
 mod plan;
 #[cfg(feature = "lake")]

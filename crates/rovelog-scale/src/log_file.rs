@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rovelog::FORMATS;
+use rovelog::format_by_name;
 use serde::{Deserialize, Serialize};
 
 /// Number of bytes that can be read in the time that it takes to open a log. This number is added
@@ -49,10 +49,5 @@ impl LogFile {
 pub fn is_log(path: &Path) -> bool {
     let Some(name) = path.file_name() else { return false };
     let name = name.to_string_lossy().to_ascii_lowercase();
-    let (mut stem, mut extension) = name.rsplit_once('.').unwrap_or((&name, ""));
-    if COMPRESSED.contains(&extension) {
-        (stem, extension) = stem.rsplit_once('.').unwrap_or((stem, ""));
-    }
-    let known = FORMATS.iter().any(|format| format.extensions.contains(&extension));
-    known && !stem.is_empty()
+    format_by_name(name.strip_suffix(".zip").unwrap_or(&name)).is_some()
 }

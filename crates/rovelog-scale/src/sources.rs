@@ -2,18 +2,18 @@
 //!
 //! Only this module finds and opens local files. `buckets.rs` does the same for URLs.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 use std::time::UNIX_EPOCH;
 
+use glob::{Pattern, glob};
 use rovelog::{AnyLog, ReadOptions, companions_by_name, group_by_log, is_address};
 
 pub use crate::log_file::LogFile;
 use crate::log_file::is_log;
-use crate::pattern::PathPattern;
 use crate::{ScaleError, buckets};
 
 /// Folder of file systems that only the administrator can read. It contains no logs.
@@ -157,18 +157,14 @@ pub fn find<S: AsRef<str>>(sources: &[S]) -> Result<Vec<LogFile>, ScaleError> {
                 return Err(ScaleError::Source(format!("{source}: no log at this address")));
             }
         } else if path.is_dir() {
-            add_folder(path, None, &mut found)?;
+            add_folder(path, &mut found)?;
             if found.len() == before {
                 return Err(ScaleError::Source(format!("{source}: no log in this folder")));
             }
         } else if let Ok(log) = LogFile::at(path) {
             push(log, &mut found);
         } else {
-            if let Some(pattern) = PathPattern::parse(source)?
-                && listed(pattern.top()).is_dir()
-            {
-                add_folder(pattern.top(), Some(&pattern), &mut found)?;
-            }
+            add_matching(source, &mut found)?;
             if found.len() == before {
                 return Err(ScaleError::Source(format!("{source}: no such file, folder or pattern")));
             }
@@ -192,34 +188,34 @@ fn push(log: LogFile, found: &mut Vec<LogFile>) {
     }
 }
 
-/// Adds the logs in a folder and in its subfolders. Hidden files and folders are left out. If there
-/// is a pattern, adds the files that match it instead.
-fn add_folder(top: &Path, pattern: Option<&PathPattern>, found: &mut Vec<LogFile>) -> Result<(), ScaleError> {
-    let enter = |matched: &BTreeSet<usize>, name: &OsStr| match pattern {
-        Some(pattern) => pattern.step(matched, name),
-        None => (!name.as_encoded_bytes().starts_with(b".")).then(BTreeSet::new),
-    };
-    let is_wanted = |path: &Path, matched: &BTreeSet<usize>| match pattern {
-        Some(pattern) => pattern.is_complete(matched),
-        None => is_log(path),
-    };
+/// Adds the logs in a folder and in its subfolders.
+fn add_folder(top: &Path, found: &mut Vec<LogFile>) -> Result<(), ScaleError> {
+    fs::read_dir(top).map_err(|error| ScaleError::Source(format!("{}: {error}", top.display())))?;
+    walk(top, found, |folder, names, found| {
+        let is_wanted = |name: &OsString| !is_hidden(name) && is_log(Path::new(name));
+        let files: Vec<_> = names.into_iter().map(|name| (is_wanted(&name), name)).collect();
+        add_files(folder, &files, found);
+    });
+    Ok(())
+}
+
+/// Visits a folder and its subfolders with the names of the files in each of them. Hidden folders are
+/// left out. Links to folders are followed, but no folder is visited twice.
+fn walk(
+    top: &Path,
+    found: &mut Vec<LogFile>,
+    mut visit: impl FnMut(&Path, Vec<OsString>, &mut Vec<LogFile>),
+) {
     // Links are followed after all real folders, because a link may lead to a folder that is found
     // anyway.
-    let start = pattern.map_or_else(BTreeSet::new, PathPattern::start);
-    let (mut folders, mut links) = (vec![(top.to_owned(), start)], BTreeSet::new());
-    let mut searched = HashSet::new();
-    while let Some((folder, matched)) = folders.pop().or_else(|| links.pop_first()) {
-        // A folder is searched again only if a link to it matches other parts of the pattern.
-        let real = listed(&folder).canonicalize();
-        if real.is_ok_and(|real| !searched.insert((real, matched.clone()))) {
+    let (mut folders, mut links) = (vec![top.to_owned()], BTreeSet::new());
+    let mut visited = HashSet::new();
+    while let Some(folder) = folders.pop().or_else(|| links.pop_first()) {
+        if listed(&folder).canonicalize().is_ok_and(|real| !visited.insert(real)) {
             continue;
         }
-        let entries = fs::read_dir(listed(&folder)).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-        let entries = match entries {
+        let entries = match fs::read_dir(listed(&folder)).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
             Ok(entries) => entries,
-            Err(error) if folder == top => {
-                return Err(ScaleError::Source(format!("{}: {error}", top.display())));
-            }
             Err(_) if folder.ends_with(LOST_AND_FOUND) => continue,
             Err(_) => {
                 found.push(LogFile::unreadable(&folder));
@@ -228,25 +224,23 @@ fn add_folder(top: &Path, pattern: Option<&PathPattern>, found: &mut Vec<LogFile
         };
         let mut files = Vec::new();
         for entry in entries {
-            let name = entry.file_name();
-            let (path, matched) = (folder.join(&name), enter(&matched, &name));
             let Ok(kind) = entry.file_type() else { continue };
+            let name = entry.file_name();
+            let path = folder.join(&name);
             let is_link = kind.is_symlink();
-            let is_folder = kind.is_dir() || is_link && path.is_dir();
-            match matched {
-                Some(matched) if is_folder && is_link => {
-                    links.insert((path, matched));
+            let is_folder = if is_link { path.is_dir() } else { kind.is_dir() };
+            if !is_folder {
+                files.push(name);
+            } else if !is_hidden(&name) {
+                if is_link {
+                    links.insert(path);
+                } else {
+                    folders.push(path);
                 }
-                Some(matched) if is_folder => folders.push((path, matched)),
-                matched if kind.is_file() || is_link => {
-                    files.push((name, matched.is_some_and(|matched| is_wanted(&path, &matched))));
-                }
-                _ => {}
             }
         }
-        add_files(&folder, &files, found);
+        visit(&folder, files, found);
     }
-    Ok(())
 }
 
 /// Returns a path by which a folder can be listed. An empty path is the current folder.
@@ -254,17 +248,100 @@ fn listed(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
-/// Adds logs in a folder. `files` has the name of each file in the folder, and whether the file is
-/// added. Files that are read together with another log are left out.
-fn add_files(folder: &Path, files: &[(OsString, bool)], found: &mut Vec<LogFile>) {
+fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}
+
+/// Adds the files that match a pattern. Hidden files and folders are left out, unless a part of the
+/// pattern starts with a period and matches their name. The crate `glob` has an option for this, with
+/// which it panics at names that are not UTF-8.
+///
+/// The crate follows links in a circle without end, so `**` is replaced here by each folder that
+/// [`walk`] visits. For example, `may/**/*.ulg` becomes the patterns `may/*.ulg` and `may/run5/*.ulg`.
+fn add_matching(pattern: &str, found: &mut Vec<LogFile>) -> Result<(), ScaleError> {
+    let refused = |error| ScaleError::Source(format!("the pattern {pattern} cannot be searched: {error}"));
+    let dotted = pattern.split(is_separator).filter(|part| part.starts_with('.'));
+    let dotted: Vec<_> = dotted.map(Pattern::new).collect::<Result<_, _>>().map_err(refused)?;
+    // The crate takes `.` and `..` for names that the part `.*` matches.
+    let is_asked = |name: &str| {
+        let is_folder_itself = [".", ".."].contains(&name);
+        dotted.iter().any(|part| part.as_str() == name || !is_folder_itself && part.matches(name))
+    };
+    let is_left_out = |path: &Path| {
+        let text = path.to_string_lossy();
+        let mut names = text.split(is_separator);
+        path.ends_with(LOST_AND_FOUND) || names.any(|name| name.starts_with('.') && !is_asked(name))
+    };
+    let mut matches: BTreeMap<PathBuf, HashSet<OsString>> = BTreeMap::new();
+    let mut patterns = vec![pattern.to_owned()];
+    while let Some(pattern) = patterns.pop() {
+        let recursive = recursive_part(&pattern);
+        let plain = recursive.map_or(&*pattern, |(top, _)| top);
+        let mut paths = Vec::new();
+        if plain.is_empty() {
+            // The pattern starts with `**`, so the current folder is searched.
+            paths.push(PathBuf::new());
+        } else {
+            for path in glob(plain).map_err(refused)? {
+                match path {
+                    Ok(path) if !is_left_out(&path) => paths.push(path),
+                    Err(error) if !is_left_out(error.path()) => {
+                        found.push(LogFile::unreadable(error.path()));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for path in paths {
+            if let Some((_, below)) = recursive {
+                if !listed(&path).is_dir() {
+                    continue;
+                }
+                walk(&path, found, |folder, _, _| {
+                    // A folder whose name is not UTF-8 matches no pattern.
+                    let folder = folder.join("").to_str().map(Pattern::escape);
+                    patterns.extend(folder.map(|folder| format!("{folder}{below}")));
+                });
+            } else if let (Some(folder), Some(name)) = (path.parent(), path.file_name()) {
+                matches.entry(folder.to_owned()).or_default().insert(name.to_owned());
+            }
+        }
+    }
+    for (folder, wanted) in matches {
+        let names = fs::read_dir(listed(&folder))
+            .map(|entries| entries.flatten().map(|entry| entry.file_name()).collect());
+        let names: Vec<_> = names.unwrap_or_else(|_| wanted.iter().cloned().collect());
+        let files: Vec<_> = names.into_iter().map(|name| (wanted.contains(&name), name)).collect();
+        add_files(&folder, &files, found);
+    }
+    Ok(())
+}
+
+/// Splits a pattern at its first part `**`. Returns the pattern of the folders before this part, and
+/// the pattern after it, which is `*` if nothing follows.
+fn recursive_part(pattern: &str) -> Option<(&str, &str)> {
+    let mut start = 0;
+    for part in pattern.split_inclusive(is_separator) {
+        let end = start + part.len();
+        if part.trim_end_matches(is_separator) == "**" {
+            return Some((&pattern[..start], if end < pattern.len() { &pattern[end..] } else { "*" }));
+        }
+        start = end;
+    }
+    None
+}
+
+/// Adds the wanted logs in a folder. `files` lists all files of the folder, because a file that is
+/// read together with another one is left out.
+fn add_files(folder: &Path, files: &[(bool, OsString)], found: &mut Vec<LogFile>) {
     // A name that is not UTF-8 is replaced by an empty name, which belongs to no other file.
-    let names: Vec<_> = files.iter().map(|(name, _)| name.to_str().unwrap_or_default()).collect();
+    let names: Vec<_> = files.iter().map(|(_, name)| name.to_str().unwrap_or_default()).collect();
     for group in group_by_log(&names) {
-        let mut paths = group.iter().map(|&at| (folder.join(&files[at].0), files[at].1));
-        let Some((path, true)) = paths.next() else { continue };
+        let mut paths = group.iter().map(|&at| (files[at].0, folder.join(&files[at].1)));
+        let Some((true, path)) = paths.next() else { continue };
         match fs::metadata(&path) {
             Ok(metadata) if metadata.is_file() => {
-                push(LogFile::of(&path, &metadata, paths.map(|(path, _)| path)), found);
+                push(LogFile::of(&path, &metadata, paths.map(|(_, path)| path)), found);
             }
             Ok(_) => {}
             Err(_) => found.push(LogFile::unreadable(&path)),

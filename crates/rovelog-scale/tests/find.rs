@@ -10,7 +10,7 @@ use rovelog_scale::{LogFile, find};
 fn found(top: &Path, source: &str) -> Vec<String> {
     let logs = find(&[top.join(source).to_string_lossy()]).expect("there are logs");
     for log in &logs {
-        // A log has not changed just because it was found in another way.
+        // Otherwise, the log would count as changed after it was found.
         assert_eq!(LogFile::at(Path::new(&log.uri)).expect("it is there"), *log);
     }
     let inside = |log: &LogFile| {

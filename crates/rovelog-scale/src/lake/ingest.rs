@@ -95,8 +95,8 @@ pub struct Ingested {
     pub failed: usize,
     /// Number of logs that were already in the lake.
     pub known: usize,
-    /// Number of packs of logs whose files in the lake are missing or damaged and cannot be restored,
-    /// because one of the logs no longer exists or has changed.
+    /// Number of packs with missing or damaged files that cannot be written again, because one of the
+    /// logs in the pack no longer exists or has changed.
     pub gone: usize,
     /// Number of logs that were skipped, because they have the same content as another log.
     pub same: usize,
@@ -110,8 +110,8 @@ pub struct Ingested {
 }
 
 impl Ingested {
-    /// Returns `true` if no file was written and no log was tried.
-    pub fn is_nothing(&self) -> bool {
+    /// Returns `true` if the run opened no log and wrote no file.
+    pub fn did_nothing(&self) -> bool {
         self.files == 0 && self.ok + self.partial + self.failed == 0
     }
 }
@@ -200,8 +200,8 @@ impl LakeContent {
         let mut known = Self::default();
         for path in files_below(&lake.logs(), "parquet")? {
             let (rows, files) = from_parquet(&path)?;
-            // A log that crashed its worker is alone in its pack. A pack of several logs is never
-            // replaced.
+            // A log that crashed its worker is stored in a pack of its own, so only packs with a
+            // single log are replaced.
             let is_alone = rows.len() == 1;
             let is_there = |file: &TableFile| {
                 fs::metadata(lake.root().join(&file.path)).is_ok_and(|found| found.len() == file.bytes)
