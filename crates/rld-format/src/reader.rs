@@ -434,7 +434,7 @@ struct Selected<'a> {
 /// Consecutive rows of a topic.
 struct Group {
     topic: u32,
-    /// Row numbers.
+    /// Numbers of the rows in the log.
     rows: Range<u64>,
     /// Times of the first and the last row.
     span: RangeInclusive<i64>,

@@ -75,7 +75,7 @@ struct WrappedMeans {
     channels: Vec<MeanChannel>,
 }
 
-/// An analog channel whose values may be wrong means.
+/// An analog channel whose values may be means that the logger has computed incorrectly.
 #[derive(Debug)]
 struct MeanChannel {
     index: usize,

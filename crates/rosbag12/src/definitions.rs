@@ -235,7 +235,7 @@ pub(crate) struct Definitions {
 pub(crate) struct Lookup {
     /// Definition of the topic, or the reason why there is none.
     pub(crate) definition: Result<Arc<Definition>, Option<DefinitionError>>,
-    /// Set if the bag defines the topic, but this definition cannot be used.
+    /// The topic's own definition, if the bag has one that cannot be used.
     pub(crate) unusable: Option<Unusable>,
 }
 

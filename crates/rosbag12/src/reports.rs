@@ -129,8 +129,8 @@ fn loss_message(rule: &Rule, range: Range<u64>, last: LastRecord, tables: &Table
 }
 
 impl Section {
-    /// Reports problems of the index of this section. The section ends at offset `end`. `faults`
-    /// lists differences between the index and the messages that do not belong to a topic.
+    /// Reports the problems of this section's index. `end` is the offset of the end of the section.
+    /// `faults` describes the chunks whose records in the index are missing or wrong.
     pub(crate) fn report(&self, end: u64, faults: &[String], diagnostics: &mut Diagnostics) {
         let head = self.bag_header_at.clone().unwrap_or(self.offset..self.first_record);
         match self.index {

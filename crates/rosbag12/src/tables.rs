@@ -38,7 +38,7 @@ pub struct Connection {
     pub md5: Vec<u8>,
     /// Definition that decodes the messages, or the reason why there is no definition.
     pub(crate) definition: std::result::Result<Arc<Definition>, Option<DefinitionError>>,
-    /// Set if the bag defines this connection, but the definition cannot be used.
+    /// The connection's own definition, if the bag has one that cannot be used.
     pub(crate) unusable: Option<Unusable>,
     /// Statistics of the messages of the connection.
     pub(crate) stats: Stats,

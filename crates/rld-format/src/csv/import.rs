@@ -124,7 +124,8 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     Ok(Imported { bytes, rows, remarks })
 }
 
-/// Writes the rows of all blocks. Returns the number of blocks at which the clock was set.
+/// Writes the times and rows of all blocks. Returns how often the UTC clock was set between two
+/// blocks.
 fn write_blocks(blocks: &[Block], rate: u16, writer: &mut RldWriter<Vec<u8>>) -> Result<u64, RldError> {
     let size = writer.layout().block_rows;
     let block_bytes = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(writer.layout().row);

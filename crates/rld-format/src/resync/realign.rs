@@ -100,11 +100,11 @@ struct Usual {
     changes: Vec<u32>,
 }
 
-/// Usual changes of a word of bits.
+/// Usual changes of a word of binary channels between two rows.
 struct UsualWord {
-    /// Bits that may be set.
+    /// Bits that can be set. If all unused bits of the log are 0, these are the bits of the channels.
     mask: u32,
-    /// Usual number of bits that change.
+    /// Number of bits that usually change.
     changed: u32,
 }
 

@@ -145,8 +145,8 @@ fn copy(bag: &BagReader, select: &Select, sink: &mut Sink<'_>) -> Result<(), Bag
     }
 }
 
-/// Returns the content of a connection record for the new bag. Returns `None` if `bag` has no
-/// connection record for `origin`.
+/// Returns the connection record that declares `origin` in the new bag. Returns `None` if the
+/// original bag does not declare it.
 fn declared(bag: &BagReader, origin: &Origin) -> Option<NewConnection> {
     let record = origin.record.as_ref()?;
     let mut data = data_of(record);

@@ -333,8 +333,8 @@ pub(crate) struct Header {
     pub(crate) chunk_count: u32,
 }
 
-/// Connection id together with its section. A file that consists of several bags may use the same
-/// number for a different connection in each bag.
+/// A connection id and the section in which it applies. If a file consists of several bags, each
+/// bag numbers its own connections, so one id can mean a different connection in each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ScopedConn {
     /// Index of the section, that is, of the bag within the file.

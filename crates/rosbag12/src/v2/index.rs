@@ -39,9 +39,9 @@ fn missing_messages(chunks: &[Chunk], infos: &[&Info]) -> u64 {
     };
     let known: u64 = chunks.iter().map(known).sum();
     let found: u64 = chunks.iter().map(|chunk| chunk.messages.count).sum();
-    // The counts of a chunk info may be wrong, so they are used only if a chunk is missing. The
-    // chunks after the missing chunk have other offsets than their chunk infos state, so only
-    // totals are compared.
+    // Some recorders write wrong counts to chunk infos, so the counts are used only if a chunk is
+    // missing. If its bytes were cut out, all later chunks have moved, and a chunk info can no longer
+    // be matched to its chunk by the offset. So only the totals are compared.
     let is_chunk_missing = infos.len() > chunks.len();
     let counts = infos.iter().filter(|_| is_chunk_missing).flat_map(|info| &info.counts);
     let stated: u64 = counts.map(|(_, count)| count).sum();

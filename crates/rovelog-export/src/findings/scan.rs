@@ -124,7 +124,7 @@ pub(crate) fn each_row(
 /// Window of [`each_row`] that contains all rows.
 pub(crate) const WHOLE_LOG: (Option<i64>, Option<i64>) = (None, None);
 
-/// A function is a watch without findings, which is called with the time and values of each row.
+/// A function receives the time and the values of each row. It reports no findings.
 impl<F: FnMut(i64, &[f64])> Watch for F {
     fn row(&mut self, time: i64, values: &[f64]) {
         self(time, values);

@@ -15,7 +15,7 @@ struct Varint {
 }
 
 impl Varint {
-    /// No bytes. Elements of a list have no tag.
+    /// The missing tag of an element of a list. Nothing is written.
     const NONE: Self = Self { bytes: 0, len: 0 };
     /// Largest number with a varint of 8 bytes.
     const MAX: u64 = (1 << 56) - 1;

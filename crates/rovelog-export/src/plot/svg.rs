@@ -116,8 +116,8 @@ struct Layout<'a> {
 
 impl<'a> Layout<'a> {
     /// Computes the layout. Titles, legends, lanes and the time axis have fixed heights. The panels
-    /// with lines share the rest of the height of the picture. If their plot areas would be too low
-    /// to read, the picture becomes higher than requested.
+    /// with lines share the remaining height. If this height is too small for readable lines, the
+    /// picture is taller than requested.
     fn new(plot: &'a Plot, picture: &Picture) -> Self {
         let full = f64::from(picture.width.max(200));
         let edge = full - MARGIN;

@@ -35,7 +35,7 @@ struct Spec {
     title: &'static str,
     unit: &'static str,
     lines: &'static [Line],
-    /// True if the panel reveals the position of the vehicle.
+    /// True if the panel shows the position of the vehicle. Redacted reports omit such panels.
     reveals_position: bool,
 }
 
@@ -43,7 +43,7 @@ const fn panel(title: &'static str, unit: &'static str, lines: &'static [Line]) 
     Spec { title, unit, lines, reveals_position: false }
 }
 
-/// Describes a panel that reveals the position of the vehicle.
+/// Describes a panel that shows the position of the vehicle.
 const fn position_panel(title: &'static str, unit: &'static str, lines: &'static [Line]) -> Spec {
     Spec { title, unit, lines, reveals_position: true }
 }

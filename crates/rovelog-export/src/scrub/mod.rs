@@ -60,7 +60,7 @@ impl<'a> Scrub<'a> {
         self.survey.main()
     }
 
-    /// Returns a text without positions, names of people and numbers of devices.
+    /// Masks positions, user names and device ids in a text, and returns the result.
     pub(crate) fn redact(&self, text: &str) -> String {
         let mut bytes = text.as_bytes().to_vec();
         text::edit_sentences(&mut bytes, |_| Place { latitude: 0.0, longitude: 0.0 }, 0);

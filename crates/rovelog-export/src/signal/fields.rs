@@ -65,7 +65,8 @@ pub fn derived_fields(log: &dyn LogReader, topic: &Topic) -> Result<Vec<String>,
     Ok(derived.map(|known| known.name).collect())
 }
 
-/// Fields of VEL messages that are not measurements, or that repeat another field that has a unit.
+/// VEL fields that are not measured values, such as parts of dates, or that repeat the value of
+/// another field without its unit, such as `latitude`.
 #[rustfmt::skip]
 const NOT_MEASURED: &[&str] = &[
     "ts_ms", "version", "offset", "hour", "minute", "second", "day", "month", "year",

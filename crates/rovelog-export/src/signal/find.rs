@@ -108,7 +108,7 @@ struct FieldId {
     field: usize,
 }
 
-/// Part of the names of fields that is compared with a text.
+/// Part of a field name that is compared with a text.
 #[derive(Clone, Copy)]
 enum NamePart {
     Full,

@@ -266,7 +266,7 @@ fn of_table(topic: &Topic) -> impl Iterator<Item = (String, String)> {
     pairs.map(|(key, value)| Some((key.to_owned(), value?.to_owned()))).into_iter().flatten()
 }
 
-/// Returns a field whose values are nanoseconds as integers.
+/// Returns a copy of `field` with the type int64 and the unit nanoseconds.
 fn in_nanoseconds(field: &Field) -> Field {
     let mut metadata = field.metadata().clone();
     metadata.insert("unit".to_owned(), "ns".to_owned());

@@ -370,8 +370,8 @@ fn json(array: &ArrayRef, at: usize, numbers: &mut Numbers, out: &mut Vec<u8>) -
     }
 }
 
-/// Writes a number or boolean as for a CSV cell. Values that JSON cannot represent exactly are
-/// written in quotes.
+/// Writes a number or boolean as JSON, with the same digits as in a CSV cell. A value that a JSON
+/// number cannot represent exactly is written as a string.
 fn json_number(
     array: &ArrayRef,
     at: usize,

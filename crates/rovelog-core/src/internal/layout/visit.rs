@@ -56,7 +56,7 @@ pub trait Visit<K> {
     /// Receives the end of the struct that was started last.
     fn close(&mut self, _key: &K, _at: At) {}
 
-    /// Receives the start of a list whose elements are not numbers, and their number.
+    /// Called before the elements of a list that are not numbers. `len` is the number of elements.
     fn list(&mut self, _key: &K, _len: usize) {}
 
     /// Receives the end of the list that was started last.
